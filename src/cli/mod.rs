@@ -9,6 +9,7 @@ mod connect;
 mod envoy_admin;
 mod error;
 mod levels;
+mod names;
 mod policies;
 mod remote;
 mod render;

@@ -1,10 +1,12 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
+mod absent;
 mod backend;
 mod budget;
 mod compare;
 mod explain;
 mod failure;
+mod kind_names;
 mod findings;
 mod lookup;
 mod parameters;

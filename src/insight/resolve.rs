@@ -4,7 +4,7 @@ use super::failure::shortened;
 use super::lookup::{find, incomplete_kinds, requested_kinds};
 use super::{AccessScope, Failure, parameters};
 use crate::api::{decode_policies, v1};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{
     GroupKind, ObjectKey, PathName, Root, RouteStep, RuleStep, Str, TrafficPath,
 };
@@ -293,7 +293,7 @@ fn resolved_of(
         match_index: rule.at,
         matched: rule.matched.clone(),
         policies: Some(policies),
-        backends: backends(snapshot, rule, scope),
+        backends: backends(snapshot, rule, (body, &in_scope), scope),
         dialect: rule.dialect.name.clone(),
         refusal: refusal(rule.refusal),
     })
@@ -337,10 +337,12 @@ pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
     parts
 }
 
-/// The backends of a rule, in the order of its backendRefs.
+/// The backends of a rule, in the order of its backendRefs, with the policies of some kinds that differ from the answer
+/// of the rule.
 fn backends(
     snapshot: &Snapshot,
     rule: &MatchedRule,
+    (of_rule, in_scope): (&PathAnswer, &[GroupKind]),
     scope: &AccessScope,
 ) -> Vec<v1::ResolvedBackend> {
     rule.backends
@@ -364,18 +366,24 @@ fn backends(
                 backend.push_str(&format!("#{port}"));
             }
             let parsed = PathName::parse(&path).ok();
-            let is_path = parsed.is_some_and(|path| snapshot.look_up(&path).is_some());
-            let reason = parsed.filter(|_| !is_path);
+            let body = parsed.and_then(|path| snapshot.look_up(&path));
+            let reason = parsed.filter(|_| body.is_none());
             // The exact reason can tell whether an object exists that the caller may not see.
             let reason = reason.map(|parsed| {
                 let reason = snapshot.path_reason(&parsed);
                 Failure::not_found(snapshot, &path, reason, scope).reason
             });
+            let visible = body.filter(|_| scope.has_path(&path));
+            let policies = visible.map(|body| body.policies_unlike(of_rule, in_scope));
             v1::ResolvedBackend {
                 backend,
                 weight: *weight,
                 reason: reason.unwrap_or_default(),
-                path: if is_path { path } else { String::new() },
+                policies: policies.map(decode_policies).unwrap_or_default(),
+                path: match body {
+                    Some(_) => path,
+                    None => String::new(),
+                },
             }
         })
         .collect()

@@ -346,6 +346,20 @@ impl PathAnswer {
         self.selected(kinds).map(|part| &part.bytes)
     }
 
+    /// The encoded fields `policies` of some kinds, or of all if empty, that differ from those of another answer.
+    pub fn policies_unlike<'b>(
+        &'b self,
+        other: &'b PathAnswer,
+        kinds: &'b [GroupKind],
+    ) -> impl Iterator<Item = &'b Bytes> {
+        let is_equal = |part: &KindAnswer| {
+            let mut others = other.parts.iter();
+            others.any(|other| other.kind == part.kind && other.etag == part.etag)
+        };
+        let parts = self.selected(kinds).filter(move |part| !is_equal(part));
+        parts.map(|part| &part.bytes)
+    }
+
     /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if
     /// empty.
     pub fn unknown<'b>(

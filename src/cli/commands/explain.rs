@@ -33,17 +33,13 @@ pub struct ExplainArgs {
 /// Runs the command.
 pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
-    let name = query
-        .name
-        .clone()
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| {
-            CliError::Usage(
-                "NAME is required: a path (`gateways/...`) or an object (`kind/namespace/name`); \
-                 `entail get` lists paths"
-                    .to_owned(),
-            )
-        })?;
+    let name = query.name()?.ok_or_else(|| {
+        CliError::Usage(
+            "NAME is required: an object (`kind/name -n namespace`) or a path (`gateways/...`); `entail get` lists \
+             paths"
+                .to_owned(),
+        )
+    })?;
     let mut session = Session::open(&query)?;
     let request = v1::ExplainRequest {
         name: name.clone(),

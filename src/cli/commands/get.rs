@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::args::is_path;
+use super::names::is_path;
 use super::document::Document;
 use super::levels::{EffectiveLevels, PathEnd};
 use super::session::{Session, incomplete_line, incomplete_lines, unknown_states};
@@ -37,9 +37,9 @@ pub struct GetArgs {
 /// Runs the command.
 pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
+    let name = query.name()?.unwrap_or_default();
     let mut session = Session::open(&query)?;
     let mut printer = Printer::new(console::stdout(), query.output, console::style());
-    let name = query.name.unwrap_or_default();
     let states = if is_path(&name) {
         print_path(&mut session, &mut printer, &name)?
     } else {

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::args::CommonArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::report::{self, Report};
 use super::session::Session;
 use super::text::{Style, count, printable, wrapped};
@@ -39,7 +40,7 @@ struct LintReport {
 
 /// Runs the command.
 pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
-    let query = args.common.with_name(None);
+    let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
     let reply = session.backend.all_findings(session.kinds.clone())?;
     let states = session.incomplete(&reply.kinds);

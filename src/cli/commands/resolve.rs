@@ -6,8 +6,10 @@ use clap::Args;
 
 use super::args::CommonArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::get_text;
 use super::insight_json;
+use super::levels::kind_name;
 use super::parameters_text;
 use super::report::{self, Report, write_wrapped};
 use super::session::Session;
@@ -89,16 +91,15 @@ struct ResolveReport(v1::ResolveRequestResponse);
 /// Runs the command.
 pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let mut request = request(&args)?;
-    let query = args.common.with_name(None);
+    let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
     request.kinds.clone_from(&session.kinds);
     let reply = session.backend.resolve(request);
     let reply = reply.map_err(|error| session.failure(error))?;
-    let policies = reply
-        .resolved
-        .iter()
-        .filter_map(|one| one.policies.as_ref());
-    let policies = policies.flat_map(|found| &found.policies);
+    let of_rules = reply.resolved.iter().flat_map(|one| &one.policies);
+    let of_rules = of_rules.flat_map(|found| &found.policies);
+    let backends = reply.resolved.iter().flat_map(|one| &one.backends);
+    let policies = of_rules.chain(backends.flat_map(|backend| &backend.policies));
     let states = session.incomplete_with(&reply.kinds, policies);
     let resolved = ResolveReport(reply);
     report::print(&resolved, query.output, &states)?;
@@ -213,11 +214,17 @@ fn write_resolved(
     resolved: &v1::ResolvedRequest,
     style: Style,
 ) -> io::Result<()> {
-    let policies = resolved
-        .policies
-        .as_ref()
-        .map(|policies| &policies.policies[..]);
-    get_text::path(out, &resolved.path, policies.unwrap_or_default(), style)?;
+    let policies = resolved.policies.as_ref();
+    let policies = policies.map_or(&[][..], |found| &found.policies);
+    let elsewhere = |policy: &v1::EffectivePolicy| is_of_backends(policy, &resolved.backends);
+    writeln!(out, "{}", style.bold(&printable(&resolved.path)))?;
+    for policy in policies.iter().filter(|policy| !elsewhere(policy)) {
+        get_text::policy(out, policy, 2, style)?;
+    }
+    let on_backends = |backend: &v1::ResolvedBackend| !backend.policies.is_empty();
+    if policies.is_empty() && !resolved.backends.iter().any(on_backends) {
+        writeln!(out, "  no policy")?;
+    }
     writeln!(out)?;
     let matched = match resolved.match_index {
         Some(at) => format!("  matched by {} (match {at} of the rule)", resolved.matched),
@@ -227,22 +234,52 @@ fn write_resolved(
     if resolved.port != 0 {
         writeln!(out, "  port {}", resolved.port)?;
     }
-    for backend in &resolved.backends {
+    write_backends(out, &resolved.backends, style)?;
+    if resolved.backends.is_empty() {
+        writeln!(out, "  no backend")?;
+    }
+    write_dialect(out, &resolved.dialect, &resolved.refusal, style)
+}
+
+/// Whether a policy of a rule takes effect on backends, and at least one of them has its own answer.
+fn is_of_backends(policy: &v1::EffectivePolicy, backends: &[v1::ResolvedBackend]) -> bool {
+    let same_kind = |other: &v1::EffectivePolicy| kind_name(other) == kind_name(policy);
+    let has_kind = |backend: &v1::ResolvedBackend| backend.policies.iter().any(same_kind);
+    policy.inherited_only && backends.iter().any(has_kind)
+}
+
+/// Writes backends with their weights and the policies that take effect there. Backends in sequence with equal policies
+/// share them.
+fn write_backends(
+    out: &mut dyn Write,
+    backends: &[v1::ResolvedBackend],
+    style: Style,
+) -> io::Result<()> {
+    let all: u64 = backends.iter().map(|backend| u64::from(backend.weight)).sum();
+    for (at, backend) in backends.iter().enumerate() {
         let name = printable(&backend.backend);
         let weight = match backend.weight {
-            1 => String::new(),
-            weight => format!(" (weight {weight})"),
+            _ if backends.len() == 1 && backend.weight > 0 => String::new(),
+            0 => " (weight 0: receives no requests)".to_owned(),
+            weight => format!(" (weight {weight} of {all})"),
         };
         let problem = match &*backend.reason {
             "" => String::new(),
             reason => style.alert(&format!(" {}", printable(reason))),
         };
         writeln!(out, "  backend {name}{weight}{problem}")?;
+        let next = backends.get(at + 1);
+        let is_shared = |next: &v1::ResolvedBackend| {
+            next.policies == backend.policies && next.reason == backend.reason
+        };
+        if next.is_some_and(is_shared) {
+            continue;
+        }
+        for policy in &backend.policies {
+            get_text::policy(out, policy, 4, style)?;
+        }
     }
-    if resolved.backends.is_empty() {
-        writeln!(out, "  no backend")?;
-    }
-    write_dialect(out, &resolved.dialect, &resolved.refusal, style)
+    Ok(())
 }
 
 /// Writes the dialect, if it is not that of the specification, and why the proxy refuses the request.

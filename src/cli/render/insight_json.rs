@@ -60,6 +60,7 @@ pub(in crate::cli) fn resolved(
             ("backend", Document::text(&backend.backend)),
             ("weight", number(backend.weight)),
             ("reason", Document::text(&backend.reason)),
+            ("policies", Document::list(&backend.policies, policy)),
         ])
     };
     let resolved = |resolved: &v1::ResolvedRequest| {

@@ -699,7 +699,8 @@ pub struct ResolvedRequest {
     /// Human-readable description of the match; not stable.
     #[prost(string, tag = "6")]
     pub matched: ::prost::alloc::string::String,
-    /// The effective policies of the path.
+    /// The effective policies of the path. Those with `inherited_only` take effect below it: see the
+    /// policies of `backends`.
     #[prost(message, optional, tag = "7")]
     pub policies: ::core::option::Option<PathPolicies>,
     /// The backends of the rule. Mirrors and authorization services are not included.
@@ -714,7 +715,7 @@ pub struct ResolvedRequest {
     pub refusal: ::prost::alloc::string::String,
 }
 /// A backend of a rule.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResolvedBackend {
     /// Name of the backend's path, with the port if the backendRef has one; empty if the backend has
     /// no path.
@@ -729,6 +730,10 @@ pub struct ResolvedBackend {
     /// Why the backend has no path, such as `BackendNotFound`; empty if it has one.
     #[prost(string, tag = "4")]
     pub reason: ::prost::alloc::string::String,
+    /// The effective policies of the backend's path that differ from those of the rule: of kinds that take
+    /// effect on backends, or that are attached to this one.
+    #[prost(message, repeated, tag = "5")]
+    pub policies: ::prost::alloc::vec::Vec<EffectivePolicy>,
 }
 /// A Gateway, listener or mesh root where no rule matches the request.
 #[derive(Clone, PartialEq, ::prost::Message)]
