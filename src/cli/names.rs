@@ -66,6 +66,15 @@ pub(super) fn is_path(name: &str) -> bool {
         .any(|root| name.starts_with(root))
 }
 
+/// The path that a Namespace is, if a name is one: `ns/baker` and `namespaces/baker` are `namespaces/baker`.
+pub(super) fn namespace_path(name: &str) -> Option<String> {
+    let (kind, namespace) = name.split_once('/')?;
+    let kind = kind.to_ascii_lowercase();
+    let is_namespace = matches!(&*kind, "namespace" | "namespaces" | "ns");
+    let is_one = !namespace.is_empty() && !namespace.contains(['/', '#']);
+    (is_namespace && is_one).then(|| format!("namespaces/{namespace}"))
+}
+
 /// Joins a kind and a name, in either order.
 fn joined(one: &str, other: &str) -> Result<String, CliError> {
     let (kind, name) = match one.contains('/') && !other.contains('/') {

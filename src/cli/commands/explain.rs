@@ -6,12 +6,13 @@ use clap::Args;
 
 use super::document::Document;
 use super::levels::kind_name;
+use super::names::namespace_path;
 use super::report::TRUNCATED;
 use super::session::{Session, incomplete_line, incomplete_lines, is_selected};
 use super::text::{Style, printable, wrapped};
 use super::{
     CliError, ExitStatus, Format, QueryArgs, console, explain_summary, explain_text, json,
-    parameters_text, proto_json, yaml,
+    namespace_text, parameters_text, proto_json, yaml,
 };
 use crate::api::v1;
 
@@ -40,6 +41,8 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
                 .to_owned(),
         )
     })?;
+    let namespace = namespace_path(&name);
+    let name = namespace.clone().unwrap_or(name);
     let mut session = Session::open(&query)?;
     let request = v1::ExplainRequest {
         name: name.clone(),
@@ -54,14 +57,11 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     let mut out = console::stdout();
     match query.output {
         Format::Table => {
-            table(
-                &mut out,
-                &session,
-                &name,
-                &response,
-                &states,
-                console::style(),
-            )?;
+            let style = console::style();
+            table(&mut out, &session, &name, &response, &states, style)?;
+            if let Some(path) = namespace {
+                namespace_text::reach(&mut out, &mut session, &path, style)?;
+            }
         }
         Format::Json => {
             json::write(&mut out, &document(&response, &states), 0)?;
@@ -103,6 +103,10 @@ fn table(
             explain_text::kind(out, &path.paths, kind, style)?;
             printed.push(kind);
         }
+    }
+    if printed.is_empty() && namespace_path(name).is_some() {
+        // What is attached there is told below.
+        return Ok(parameters_text::notes(out, &response.unread_parameters)?);
     }
     if printed.is_empty() {
         let text = printable(&no_policy(session, name, states));

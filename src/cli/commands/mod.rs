@@ -20,7 +20,7 @@ pub(super) mod version;
 
 use super::render::{
     changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
-    parameters_text, proto_json, report, spec, status_text, text, topology_graph, topology_tree,
+    namespace_text, parameters_text, proto_json, report, spec, status_text, text, topology_graph, topology_tree,
     verify_text, yaml,
 };
 use super::{

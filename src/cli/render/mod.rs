@@ -8,6 +8,7 @@ pub(super) mod explain_text;
 pub(super) mod get_text;
 pub(super) mod insight_json;
 pub(super) mod json;
+pub(super) mod namespace_text;
 pub(super) mod parameters_text;
 pub(super) mod proto_json;
 pub(super) mod report;
