@@ -14,6 +14,7 @@ mod policies;
 mod remote;
 mod render;
 mod session;
+mod why_not;
 
 use std::ffi::OsString;
 use std::path::Path;

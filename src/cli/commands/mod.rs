@@ -25,5 +25,5 @@ use super::render::{
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,
-    levels, names, policies, session,
+    levels, names, policies, session, why_not,
 };
