@@ -2,7 +2,7 @@
 
 use super::failure::shortened;
 use super::lookup::{find, incomplete_kinds, requested_kinds};
-use super::{AccessScope, Failure, parameters};
+use super::{AccessScope, Failure, QuerySubject, Visibility, parameters};
 use crate::api::{decode_policies, v1};
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{
@@ -10,7 +10,7 @@ use entail_core::model::{
 };
 use entail_core::routing::{
     Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
-    NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
+    NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult, RuleTarget,
 };
 use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
@@ -147,6 +147,10 @@ fn resolve(
     scope: &AccessScope,
     fast_only: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
+    // To tell why a rule does not match, the indexes of all its listeners are needed.
+    if fast_only && !request_message.why_not.is_empty() {
+        return Ok(None);
+    }
     let Some(mut result) = find_rules(snapshot, request_message, fast_only)? else {
         return Ok(None);
     };
@@ -166,7 +170,73 @@ fn resolve(
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),
         unread_parameters: parameters::of_paths(snapshot, names, scope),
+        why_not: why_not(snapshot, request_message, scope)?,
     }))
+}
+
+/// Why the rules that a request asks for do not take it. Listeners that the caller does not see are left out, and so is why
+/// a route is attached to none.
+fn why_not(
+    snapshot: &Snapshot,
+    request_message: &v1::ResolveRequestRequest,
+    scope: &AccessScope,
+) -> Result<Vec<v1::RuleMiss>, Failure> {
+    if request_message.why_not.is_empty() {
+        return Ok(Vec::new());
+    }
+    let target = rule_target(snapshot, &request_message.why_not, scope)?;
+    let headers = request_message.headers.iter();
+    let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
+    let (path, headers) = (path_of(request_message), headers.collect::<Vec<_>>());
+    let request = parts_of(request_message, &path, &headers);
+    let entry_point = entry_point_of(request_message)?;
+    let options = options_of(request_message)?;
+    let misses = snapshot.why_not(&entry_point, &request, options, &target);
+    let visible = misses.into_iter().filter(|miss| match &*miss.path {
+        "" => scope.is_unrestricted(),
+        path => scope.has_path(path),
+    });
+    let found: Vec<v1::RuleMiss> = visible
+        .map(|miss| v1::RuleMiss {
+            route: miss.route.to_string(),
+            rule_index: miss.rule,
+            rule_name: miss.name.as_deref().unwrap_or_default().to_owned(),
+            path: miss.path,
+            reason: miss.reason.as_str().to_owned(),
+            details: miss.details,
+        })
+        .collect();
+    if found.is_empty() {
+        let name = shortened(&request_message.why_not);
+        return Err(Failure::no_such_object(format!(
+            "no route has the rule `{name}`: use `kind/namespace/name#rule`, or `rule/name`"
+        )));
+    }
+    Ok(found)
+}
+
+fn rule_target(
+    snapshot: &Snapshot,
+    text: &str,
+    scope: &AccessScope,
+) -> Result<RuleTarget, Failure> {
+    if let Some(rule) = text.strip_prefix("rule/").filter(|rule| !rule.contains('/')) {
+        return Ok(RuleTarget {
+            route: None,
+            rule: Some(rule.into()),
+        });
+    }
+    match QuerySubject::read(text, snapshot.world(), scope)? {
+        QuerySubject::Object(key, section) => Ok(RuleTarget {
+            route: Some(key),
+            rule: section.map(Str::from),
+        }),
+        QuerySubject::All | QuerySubject::Path(_) => {
+            let text = shortened(text);
+            let message = format!("malformed rule `{text}`: use `kind/namespace/name#rule`, or `rule/name`");
+            Err(Failure::invalid("NotARule", message))
+        }
+    }
 }
 
 /// Returns the path of a request with its query.

@@ -29,7 +29,8 @@ use entail_core::model::{
     ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
 };
 use entail_core::routing::{
-    Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult,
+    Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult, RuleMiss,
+    RuleTarget,
 };
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
@@ -271,6 +272,28 @@ impl Snapshot {
             request,
             options,
             fast_only,
+        )
+    }
+
+    /// Returns for each rule that a question is about, at each listener or Service that could send the request there, the
+    /// first condition that fails.
+    pub fn why_not(
+        &self,
+        entry_point: &EntryPoint,
+        request: &RequestParts<'_>,
+        options: RoutingOptions,
+        target: &RuleTarget,
+    ) -> Vec<RuleMiss> {
+        let lazy_world = &self.lazy_world;
+        let world = lazy_world.paths.world();
+        let controllers = world.controllers();
+        lazy_world.router.why_not(
+            (world.topology(), world.store()),
+            &|controller| Dialect::of_controller(controllers.identities(controller)),
+            entry_point,
+            request,
+            options,
+            target,
         )
     }
 

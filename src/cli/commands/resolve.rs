@@ -69,6 +69,10 @@ pub struct ResolveArgs {
     /// `envoy-gateway`.
     #[arg(long, value_name = "DIALECT", default_value = "")]
     pub dialect: String,
+    /// Say why this rule does not take the request, at each listener of its route: `rule/NAME`, or
+    /// `kind/namespace/name#rule`. Exit code 1 if the rule takes it nowhere.
+    #[arg(long, value_name = "RULE", default_value = "")]
+    pub why_not: String,
     /// The path is the one that the proxy matches: it is not decoded, and may contain `//` and `%25`.
     #[arg(long, conflicts_with_all = ["sni", "tcp", "udp"])]
     pub normalized_path: bool,
@@ -84,6 +88,9 @@ pub struct ResolveArgs {
     #[command(flatten)]
     pub common: CommonArgs,
 }
+
+/// The reason of a rule that takes the request.
+const TAKES_REQUEST: &str = "TakesRequest";
 
 /// The routing result of a request.
 struct ResolveReport(v1::ResolveRequestResponse);
@@ -103,8 +110,11 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let states = session.incomplete_with(&reply.kinds, policies);
     let resolved = ResolveReport(reply);
     report::print(&resolved, query.output, &states)?;
+    let misses = &resolved.0.why_not;
+    let is_taken = misses.iter().any(|miss| miss.reason == TAKES_REQUEST);
+    let fails = resolved.0.resolved.is_empty() || !misses.is_empty() && !is_taken;
     match session.exit(&states) {
-        ExitStatus::Success if resolved.0.resolved.is_empty() => Ok(ExitStatus::Findings),
+        ExitStatus::Success if fails => Ok(ExitStatus::Findings),
         exit => Ok(exit),
     }
 }
@@ -143,6 +153,7 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
         disable_listener_isolation: args.disable_listener_isolation,
         normalized_path: args.normalized_path,
         dialect: args.dialect.clone(),
+        why_not: args.why_not.clone(),
         ..Default::default()
     };
     if let Some(at) = &args.at {
@@ -191,6 +202,9 @@ impl Report for ResolveReport {
 
     fn table(&self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         let reply = &self.0;
+        if !reply.why_not.is_empty() {
+            return write_misses(out, reply, style);
+        }
         for (at, resolved) in reply.resolved.iter().enumerate() {
             if at > 0 {
                 writeln!(out)?;
@@ -205,6 +219,74 @@ impl Report for ResolveReport {
             write_unresolved(out, unresolved, style)?;
         }
         Ok(())
+    }
+}
+
+/// Writes why rules do not take the request, each with the listener and what would have to change.
+fn write_misses(
+    out: &mut dyn Write,
+    reply: &v1::ResolveRequestResponse,
+    style: Style,
+) -> io::Result<()> {
+    for (at, miss) in reply.why_not.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let rule = match &*miss.rule_name {
+            "" => format!("{} rule #{}", miss.route, miss.rule_index),
+            name => format!("{} rule {name}", miss.route),
+        };
+        let (finding, change) = told(&miss.reason);
+        let head = match &*miss.path {
+            "" => format!("{rule}: {finding}"),
+            path => format!("{rule} at {path}: {finding}"),
+        };
+        write_wrapped(out, &head, 0, |line| style.bold(line))?;
+        for detail in &miss.details {
+            write_wrapped(out, detail, 2, str::to_owned)?;
+        }
+        if !change.is_empty() {
+            write_wrapped(out, &format!("to change that: {change}"), 2, |line| style.dim(line))?;
+        }
+    }
+    for resolved in &reply.resolved {
+        let text = format!("the request takes {}", resolved.path);
+        writeln!(out)?;
+        write_wrapped(out, &text, 0, str::to_owned)?;
+    }
+    Ok(())
+}
+
+/// What a reason means, and what would have to change.
+fn told(reason: &str) -> (&str, &'static str) {
+    match reason {
+        TAKES_REQUEST => ("it takes the request", ""),
+        "NotAttached" => (
+            "its route is attached to no listener",
+            "name a parent that exists and admits the route in its parentRefs",
+        ),
+        "NotAddressed" => (
+            "the request does not enter at this listener",
+            "send it to the port and with the protocol of the listener, or attach the route to the one that it enters by",
+        ),
+        "ListenerHostname" => (
+            "the listener does not serve the host",
+            "use a host that the hostname of the listener includes, or attach the route to the listener that serves it",
+        ),
+        "RouteHostname" => (
+            "its route does not serve the host",
+            "add the host to the hostnames of the route",
+        ),
+        "UnmetCondition" => (
+            "the request does not meet its conditions",
+            "send what the conditions require, or add a match to the rule",
+        ),
+        "OtherMatchFirst" => (
+            "the request meets its conditions, but another match comes first",
+            "make this match more specific than the other one",
+        ),
+        "NotDecided" => ("it is not decided whether it takes the request", ""),
+        other => (other, ""),
     }
 }
 
