@@ -12,6 +12,7 @@ pub(super) mod namespace_text;
 pub(super) mod parameters_text;
 pub(super) mod proto_json;
 pub(super) mod report;
+pub(super) mod short_path;
 pub(super) mod spec;
 pub(super) mod status_text;
 pub(super) mod text;
