@@ -75,6 +75,26 @@ pub(super) fn why_not(session: &mut Session, name: &str, policy: &str) -> Result
     })
 }
 
+impl WhyNot {
+    /// An answer with the values that are overridden, each with what would have to change.
+    fn of_losses(mut lost: Vec<(String, String)>) -> Self {
+        lost.sort();
+        lost.dedup();
+        let details = lost.iter().map(|(detail, _)| detail.clone());
+        let mut found = Self {
+            details: details.take(MAX_NAMED).collect(),
+            changes: lost.iter().map(|(_, change)| change.clone()).collect(),
+            ..Self::default()
+        };
+        found.changes.sort();
+        found.changes.dedup();
+        if let Some(more @ 1..) = lost.len().checked_sub(MAX_NAMED) {
+            found.details.push(format!("and {more} more"));
+        }
+        found
+    }
+}
+
 impl Report for WhyNot {
     fn document(&self, _: &[v1::KindState]) -> Document {
         Document::map([
@@ -182,24 +202,8 @@ impl Question<'_> {
             .collect();
         set.sort_unstable();
         set.dedup();
-        let mut lost: Vec<(String, String)> = units.flat_map(|unit| losses(unit, policy)).collect();
-        lost.sort();
-        lost.dedup();
-        let details = lost
-            .iter()
-            .map(|(detail, _)| detail.clone())
-            .take(MAX_NAMED);
-        let mut changes: Vec<String> = lost.iter().map(|(_, change)| change.clone()).collect();
-        changes.sort();
-        changes.dedup();
-        let mut found = WhyNot {
-            details: details.collect(),
-            changes,
-            ..WhyNot::default()
-        };
-        if let Some(more @ 1..) = lost.len().checked_sub(MAX_NAMED) {
-            found.details.push(format!("and {more} more"));
-        }
+        let mut found = WhyNot::of_losses(units.flat_map(|unit| losses(unit, policy)).collect());
+        let has_losses = !found.details.is_empty();
         if let Some(state) = unknown.first() {
             found.condition = "NotKnown";
             found.finding = format!(
@@ -209,7 +213,7 @@ impl Question<'_> {
         } else if listed || !set.is_empty() {
             found.in_effect = true;
             found.condition = "InEffect";
-            found.finding = match (listed, lost.is_empty()) {
+            found.finding = match (listed, !has_losses) {
                 (true, _) => {
                     "it is in effect: policies of this kind are listed, not merged".to_owned()
                 }
@@ -219,7 +223,7 @@ impl Question<'_> {
                     named(&set)
                 ),
             };
-        } else if lost.is_empty() {
+        } else if !has_losses {
             found.condition = "NoValue";
             found.finding = "it is attached there, but sets no value".to_owned();
             found.changes = vec!["set a field that the kind merges in its spec".to_owned()];

@@ -149,6 +149,15 @@ impl Search<'_> {
             if found.len() == before {
                 found.push(self.not_attached(rule));
             }
+            // Listeners that the request does not enter by are told only if the route has no other.
+            let is_addressed = |miss: &RuleMiss| miss.reason != RuleMissReason::NotAddressed;
+            let of_rule = found.split_off(before);
+            let any = of_rule.iter().any(is_addressed);
+            found.extend(
+                of_rule
+                    .into_iter()
+                    .filter(|miss| !any || is_addressed(miss)),
+            );
             if found.len() >= MAX_ANSWERS {
                 break;
             }
