@@ -78,31 +78,60 @@ fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
 pub(super) struct Comparison {
     /// The differences.
     pub(super) reply: v1::PreviewChangeResponse,
+    /// The backend of the first set.
+    pub(super) before: Box<dyn QueryBackend>,
     /// The backend of the second set; `incomplete` covers both sets.
     pub(super) after: Connection,
     /// The policy kinds of the first set.
     pub(super) kinds_before: Vec<v1::KindStatus>,
 }
 
+/// A set of manifests to compare.
+pub(super) struct ManifestSet {
+    /// Files and directories, or `-` for standard input.
+    pub(super) paths: Vec<PathBuf>,
+    /// The git revision that they are of.
+    pub(super) revision: Option<app::Revision>,
+}
+
+impl ManifestSet {
+    /// Loads the set, and prints its problems on standard error.
+    fn load(&self, inputs: app::Inputs) -> Result<app::LoadedInputs, CliError> {
+        let manifests = match &self.revision {
+            Some(revision) => revision.roots().to_vec(),
+            None => self.paths.clone(),
+        };
+        let loaded = app::load(&app::Inputs {
+            manifests,
+            ..inputs
+        })?;
+        for warning in &loaded.warnings {
+            let warning = match &self.revision {
+                Some(revision) => revision.named(warning),
+                None => warning.clone(),
+            };
+            console::print_error(&format!("warning: {warning}"));
+        }
+        Ok(loaded)
+    }
+}
+
 /// Loads two sets of manifests and compares their effective policies.
 pub(super) fn compare(
-    sets: [&Path; 2],
+    [before, after]: [ManifestSet; 2],
     profiles: &[PathBuf],
     controllers: &ControllerArgs,
     allow_partial: bool,
     limits: ManifestArgs,
 ) -> Result<Comparison, CliError> {
-    let [before, after] = sets.map(|path| {
-        load(&app::Inputs {
-            manifests: vec![path.to_owned()],
-            profiles: profiles.to_vec(),
-            controllers: controllers.settings(),
-            allow_partial,
-            max_manifest_mib: limits.max_manifest_size,
-            cluster: None,
-        })
-    });
-    let (mut before, after) = (before?, after?);
+    let inputs = || app::Inputs {
+        profiles: profiles.to_vec(),
+        controllers: controllers.settings(),
+        allow_partial,
+        max_manifest_mib: limits.max_manifest_size,
+        ..app::Inputs::default()
+    };
+    let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
     print_note(before.note.as_deref());
     if after.note != before.note {
         print_note(after.note.as_deref());
@@ -112,6 +141,7 @@ pub(super) fn compare(
     Ok(Comparison {
         reply,
         kinds_before: before.local.server_status()?.kinds,
+        before: Box::new(before.local),
         after: Connection {
             backend: Box::new(after.local),
             incomplete: before.incomplete || after.incomplete,

@@ -13,6 +13,7 @@ mod names;
 mod policies;
 mod remote;
 mod render;
+mod review;
 mod session;
 mod why_not;
 

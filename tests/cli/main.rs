@@ -19,6 +19,7 @@ mod insight;
 mod lost;
 mod matrix;
 mod names;
+mod pull_requests;
 mod readme;
 mod unknown;
 mod verify;

@@ -20,10 +20,10 @@ pub(super) mod version;
 
 use super::render::{
     changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
-    namespace_text, parameters_text, proto_json, report, spec, status_text, text, topology_graph,
-    topology_tree, verify_text, yaml,
+    namespace_text, parameters_text, proto_json, report, review_markdown, spec, status_text, text,
+    topology_graph, topology_tree, verify_text, yaml,
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,
-    levels, names, policies, session, why_not,
+    levels, names, policies, review, session, why_not,
 };

@@ -46,6 +46,11 @@ impl ChangeReport {
         Self(reply)
     }
 
+    /// The merged changes.
+    pub(in crate::cli) fn into_changes(self) -> v1::PreviewChangeResponse {
+        self.0
+    }
+
     /// The exit status: incomplete if the answer is, and then whether a value or a path is lost.
     pub(in crate::cli) fn exit(&self, completeness: ExitStatus) -> ExitStatus {
         match completeness {
@@ -78,7 +83,7 @@ fn merged(changes: Vec<v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
 }
 
 /// Whether a unit loses its value.
-fn is_lost(unit: &v1::ChangedUnit) -> bool {
+pub(in crate::cli) fn is_lost(unit: &v1::ChangedUnit) -> bool {
     unit.before_json.is_some() && unit.after_json.is_none()
 }
 
@@ -190,7 +195,7 @@ fn origin_texts(unit: &v1::ChangedUnit) -> (String, String) {
 }
 
 /// Formats a value on one line. A string of one word has no quotes.
-fn value(json: Option<&str>) -> String {
+pub(in crate::cli) fn value(json: Option<&str>) -> String {
     let Some(json) = json else {
         return NO_VALUE.to_owned();
     };
@@ -244,7 +249,7 @@ fn loss_lines(changes: &[v1::ChangedAnswer]) -> Vec<String> {
 
 /// The route rule or backend at which a path ends, `Kind/namespace/name[#section]`; the path itself
 /// if it ends above the routes.
-fn path_end(path: &str) -> String {
+pub(in crate::cli) fn path_end(path: &str) -> String {
     let traffic = match PathName::parse(path) {
         Ok(PathName::Traffic(traffic)) => traffic,
         _ => return path.to_owned(),

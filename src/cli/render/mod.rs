@@ -12,6 +12,7 @@ pub(super) mod namespace_text;
 pub(super) mod parameters_text;
 pub(super) mod proto_json;
 pub(super) mod report;
+pub(super) mod review_markdown;
 pub(super) mod short_path;
 pub(super) mod spec;
 pub(super) mod status_text;
@@ -22,4 +23,4 @@ pub(super) mod verify_text;
 pub(super) mod yaml;
 
 use super::commands::topology;
-use super::{CliError, ExitStatus, Format, levels, policies, session};
+use super::{CliError, ExitStatus, Format, levels, policies, review, session};
