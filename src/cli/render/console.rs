@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use super::CliError;
 use super::text::{Style, printable};
 
 /// Returns buffered, locked standard output.
@@ -15,6 +16,17 @@ pub(in crate::cli) fn style() -> Style {
     let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     Style::new(io::stdout().is_terminal() && !is_disabled)
+}
+
+/// Writes a text to standard output.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(in crate::cli) fn write(text: &str) -> Result<(), CliError> {
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
 }
 
 /// Prints a message on standard error. Ignores write errors: they cannot be reported.
