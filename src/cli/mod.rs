@@ -9,10 +9,12 @@ mod connect;
 mod envoy_admin;
 mod error;
 mod levels;
+mod names;
 mod policies;
 mod remote;
 mod render;
 mod session;
+mod why_not;
 
 use std::ffi::OsString;
 use std::path::Path;

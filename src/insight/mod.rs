@@ -1,5 +1,6 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
+mod absent;
 mod backend;
 mod budget;
 mod codes;
@@ -7,6 +8,7 @@ mod compare;
 mod explain;
 mod failure;
 mod findings;
+mod kind_names;
 mod lookup;
 mod parameters;
 mod part;

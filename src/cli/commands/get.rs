@@ -5,12 +5,12 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::args::is_path;
+use super::names::{is_path, namespace_path};
 use super::document::Document;
 use super::levels::{EffectiveLevels, PathEnd};
 use super::session::{Session, incomplete_line, incomplete_lines, unknown_states};
 use super::text::{Style, count};
-use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
+use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, namespace_text, proto_json, yaml};
 use crate::api::v1;
 use crate::insight::PAGE_SIZE;
 
@@ -37,16 +37,21 @@ pub struct GetArgs {
 /// Runs the command.
 pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
+    let name = query.name()?.unwrap_or_default();
     let mut session = Session::open(&query)?;
     let mut printer = Printer::new(console::stdout(), query.output, console::style());
-    let name = query.name.unwrap_or_default();
-    let states = if is_path(&name) {
-        print_path(&mut session, &mut printer, &name)?
+    let namespace = namespace_path(&name);
+    let path = namespace.clone().or_else(|| is_path(&name).then(|| name.clone()));
+    let states = if let Some(path) = path {
+        print_path(&mut session, &mut printer, &path)?
     } else {
         print_paths(&mut session, &mut printer, &name, args.all_levels)?
     };
     let mut states = states;
     states.extend(printer.end()?);
+    if let Some(path) = namespace.filter(|_| query.output == Format::Table) {
+        namespace_text::reach(&mut console::stdout(), &mut session, &path, console::style())?;
+    }
     Ok(session.exit(&states))
 }
 

@@ -21,10 +21,10 @@ pub(super) mod version;
 
 use super::render::{
     changes, console, document, explain_summary, explain_text, findings, get_text, insight_json,
-    json, page_text, parameters_text, proto_json, report, spec, status_text, text, topology_graph,
-    topology_tree, verify_text, yaml,
+    json, namespace_text, page_text, parameters_text, proto_json, report, spec, status_text, text,
+    topology_graph, topology_tree, verify_text, yaml,
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,
-    levels, policies, session,
+    levels, names, policies, session, why_not,
 };

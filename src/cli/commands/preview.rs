@@ -9,6 +9,7 @@ use clap::Args;
 use super::args::CommonArgs;
 use super::changes::ChangeReport;
 use super::connect::read_values;
+use super::names::NameArgs;
 use super::report;
 use super::session::Session;
 use super::{CliError, ExitStatus, console};
@@ -64,7 +65,7 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
     }
     let manifests = read(&args.files)?;
     let allow_partial = args.common.source.allow_partial;
-    let query = args.common.with_name(None);
+    let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
     let reply = session.backend.preview_change(v1::PreviewChangeRequest {
         manifests,

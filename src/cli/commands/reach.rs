@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::args::CommonArgs;
+use super::names::NameArgs;
 use super::document::Document;
 use super::policies::{self, NamedPolicy, short_kind};
 use super::report::{self, Report, write_paths, write_wrapped};
@@ -28,9 +29,9 @@ Examples:
   entail reach cachepolicy/platform/fresh-daily --manifests examples/bakery -o yaml
   entail reach timeoutpolicy/platform/nobody-waits --server 127.0.0.1:50051")]
 pub struct ReachArgs {
-    /// The policy, `kind/namespace/name` (`kind/name` if it is cluster-scoped).
-    #[arg(value_name = "POLICY")]
-    pub policy: Option<String>,
+    /// The policy.
+    #[command(flatten)]
+    pub policy: NameArgs,
     /// Only this unit and the units below it, as a dotted path such as `client.request`.
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
@@ -49,10 +50,9 @@ struct ReachReport {
 /// Runs the command.
 pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
     let query = args.common.with_name(args.policy).recover_name();
-    let name = query.name.clone().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| {
+    let name = query.name()?.ok_or_else(|| {
         CliError::Usage(
-            "POLICY is required: `kind/namespace/name`; `entail status` lists policies".to_owned(),
+            "NAME of a policy is required: `kind/name -n namespace`; `entail status` lists policies".to_owned(),
         )
     })?;
     let unit = args.unit.unwrap_or_default();

@@ -83,6 +83,7 @@ impl FailOn {
 /// Runs the command.
 pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
+    let name = query.name()?.unwrap_or_default();
     let stdin = Path::new("-");
     let manifests = &query.source.manifests;
     if args.config_dump.as_deref() == Some(stdin) && manifests.iter().any(|path| path == stdin) {
@@ -104,7 +105,6 @@ pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
         ));
     }
     let mut session = session?;
-    let name = query.name.unwrap_or_default();
     let mut verifier = Verifier::new(&config, &session.kinds);
     let states = compare(&mut session, &mut verifier, &name)?;
     let found = verifier.finish(name.is_empty() && !session.is_partial);

@@ -105,7 +105,7 @@ impl Report for ChangeReport {
                     writeln!(out, "{line}")?;
                 }
             }
-            rejected(out, &change.newly_rejected, style)?;
+            rejected(out, &change.newly_rejected, 4, style)?;
             writeln!(out)?;
         }
         let sections = [

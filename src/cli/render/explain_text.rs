@@ -66,7 +66,7 @@ pub(in crate::cli) fn kind(
         }
     }
     write_remarks(out, &policy, kind, style)?;
-    rejected(out, &policy.rejected, style)?;
+    rejected(out, &policy.rejected, 4, style)?;
     writeln!(out)
 }
 
@@ -86,21 +86,18 @@ fn write_remarks(
         writeln!(out)?;
     }
     for warning in &kind.warnings {
-        write_alert(out, &format!("note: {warning}"), style)?;
+        write_alert(out, &format!("note: {warning}"), 4, style)?;
     }
     for unit in &kind.lost_units {
         let text = "is set by a less specific policy and missing in the result";
-        write_alert(out, &format!("lost: {unit} {text}"), style)?;
+        write_alert(out, &format!("lost: {unit} {text}"), 4, style)?;
     }
     if let Some(unknown) = &policy.unknown {
-        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
+        write_alert(out, &format!("unknown: {}", unknown.message), 4, style)?;
     }
     if !policy.not_computed.is_empty() {
-        write_alert(
-            out,
-            &format!("not computed: {}", policy.not_computed),
-            style,
-        )?;
+        let text = format!("not computed: {}", policy.not_computed);
+        write_alert(out, &text, 4, style)?;
     }
     Ok(())
 }

@@ -60,6 +60,7 @@ pub(in crate::cli) fn resolved(
             ("backend", Document::text(&backend.backend)),
             ("weight", number(backend.weight)),
             ("reason", Document::text(&backend.reason)),
+            ("policies", Document::list(&backend.policies, policy)),
         ])
     };
     let resolved = |resolved: &v1::ResolvedRequest| {
@@ -97,6 +98,16 @@ pub(in crate::cli) fn resolved(
             ("refusal", Document::text(&unresolved.refusal)),
         ])
     };
+    let miss = |miss: &v1::RuleMiss| {
+        Document::map([
+            ("route", Document::text(&miss.route)),
+            ("ruleIndex", number(miss.rule_index)),
+            ("ruleName", Document::text(&miss.rule_name)),
+            ("path", Document::text(&miss.path)),
+            ("reason", Document::text(&miss.reason)),
+            ("details", Document::texts(&miss.details)),
+        ])
+    };
     with_header(
         reply.version.as_ref(),
         states,
@@ -107,6 +118,7 @@ pub(in crate::cli) fn resolved(
             ),
             ("resolved", Document::list(&reply.resolved, resolved)),
             ("unresolved", Document::list(&reply.unresolved, unresolved)),
+            ("whyNot", Document::list(&reply.why_not, miss)),
         ],
     )
 }

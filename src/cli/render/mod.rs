@@ -9,6 +9,7 @@ pub(super) mod findings;
 pub(super) mod get_text;
 pub(super) mod insight_json;
 pub(super) mod json;
+pub(super) mod namespace_text;
 pub(super) mod page_text;
 pub(super) mod parameters_text;
 pub(super) mod proto_json;

@@ -69,7 +69,7 @@ fn object_named(
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<ObjectKey, Failure> {
-    let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
+    let QuerySubject::Object(key, None) = QuerySubject::read(name, world, visibility)? else {
         return Err(Failure::invalid(
             "NotAnObject",
             format!(

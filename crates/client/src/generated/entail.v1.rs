@@ -558,6 +558,11 @@ pub struct ResolveRequestRequest {
     /// each Gateway that of its controller, and that of the specification in the mesh.
     #[prost(string, tag = "20")]
     pub dialect: ::prost::alloc::string::String,
+    /// A rule to ask for: `kind/namespace/name#rule` (by its name, or `#` and its index), `kind/namespace/name`
+    /// for all rules of a route, or `rule/name` for a rule with this name on any route. The reply says in
+    /// `why_not` why it does not take the request.
+    #[prost(string, tag = "21")]
+    pub why_not: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `ResolveRequestRequest`.
 pub mod resolve_request_request {
@@ -677,6 +682,34 @@ pub struct ResolveRequestResponse {
     /// The first 16 Gateways and classes of the rules whose parameters are not read.
     #[prost(message, repeated, tag = "6")]
     pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
+    /// For `why_not` of the request: one entry for each such rule, at most 10, and each listener or Service of
+    /// its route.
+    #[prost(message, repeated, tag = "7")]
+    pub why_not: ::prost::alloc::vec::Vec<RuleMiss>,
+}
+/// Why a rule does not take a request at a listener or Service.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RuleMiss {
+    /// `Kind/namespace/name` of the route.
+    #[prost(string, tag = "1")]
+    pub route: ::prost::alloc::string::String,
+    /// Index of the rule in its route.
+    #[prost(uint32, tag = "2")]
+    pub rule_index: u32,
+    /// Name of the rule; empty if it has none.
+    #[prost(string, tag = "6")]
+    pub rule_name: ::prost::alloc::string::String,
+    /// Name of the path of the listener or mesh root; empty if the route is attached to none.
+    #[prost(string, tag = "3")]
+    pub path: ::prost::alloc::string::String,
+    /// The first condition that fails: NotAttached, NotAddressed (the request does not enter at this
+    /// listener), ListenerHostname, RouteHostname, UnmetCondition, OtherMatchFirst or NotDecided; TakesRequest
+    /// if none fails.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable facts, such as the unmet conditions; not stable.
+    #[prost(string, repeated, tag = "5")]
+    pub details: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The rule that matches a request.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -699,7 +732,8 @@ pub struct ResolvedRequest {
     /// Human-readable description of the match; not stable.
     #[prost(string, tag = "6")]
     pub matched: ::prost::alloc::string::String,
-    /// The effective policies of the path.
+    /// The effective policies of the path. Those with `inherited_only` take effect below it: see the
+    /// policies of `backends`.
     #[prost(message, optional, tag = "7")]
     pub policies: ::core::option::Option<PathPolicies>,
     /// The backends of the rule. Mirrors and authorization services are not included.
@@ -714,7 +748,7 @@ pub struct ResolvedRequest {
     pub refusal: ::prost::alloc::string::String,
 }
 /// A backend of a rule.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResolvedBackend {
     /// Name of the backend's path, with the port if the backendRef has one; empty if the backend has
     /// no path.
@@ -729,6 +763,10 @@ pub struct ResolvedBackend {
     /// Why the backend has no path, such as `BackendNotFound`; empty if it has one.
     #[prost(string, tag = "4")]
     pub reason: ::prost::alloc::string::String,
+    /// The effective policies of the backend's path that differ from those of the rule: of kinds that take
+    /// effect on backends, or that are attached to this one.
+    #[prost(message, repeated, tag = "5")]
+    pub policies: ::prost::alloc::vec::Vec<EffectivePolicy>,
 }
 /// A Gateway, listener or mesh root where no rule matches the request.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -117,27 +117,22 @@ pub(super) fn today() -> Date {
 
 /// Leaves out what rules name. A rule that has expired counts no more and is a finding itself; so is one that names
 /// nothing.
-pub(super) fn apply(rules: Vec<IgnoreRule>, found: Vec<v1::Finding>, today: Date) -> Ignored {
-    let mut uses = vec![0_usize; rules.len()];
-    let mut left = Vec::new();
-    let mut count = 0;
-    for finding in found {
-        let mut is_ignored = false;
-        for (rule, uses) in rules.iter().zip(&mut uses) {
-            if rule.names(&finding) {
-                *uses += 1;
-                is_ignored |= !rule.has_expired(today);
-            }
-        }
-        match is_ignored {
-            true => count += 1,
-            false => left.push(finding),
-        }
+pub(super) fn apply(rules: &[IgnoreRule], found: Vec<v1::Finding>, today: Date) -> Ignored {
+    let is_ignored = |finding: &v1::Finding| {
+        let mut rules = rules.iter().filter(|rule| !rule.has_expired(today));
+        rules.any(|rule| rule.names(finding))
+    };
+    let about_rules = rules.iter().filter_map(|rule| {
+        let is_used = found.iter().any(|finding| rule.names(finding));
+        rule.finding(is_used, today)
+    });
+    let about_rules: Vec<v1::Finding> = about_rules.collect();
+    let all = found.into_iter().chain(about_rules);
+    let (ignored, left): (Vec<_>, Vec<_>) = all.partition(is_ignored);
+    Ignored {
+        left,
+        count: ignored.len(),
     }
-    for (rule, uses) in rules.into_iter().zip(uses) {
-        left.extend(rule.finding(uses, today));
-    }
-    Ignored { left, count }
 }
 
 impl IgnoreRule {
@@ -156,24 +151,25 @@ impl IgnoreRule {
     }
 
     /// The finding about the rule itself, if there is one.
-    fn finding(self, uses: usize, today: Date) -> Option<v1::Finding> {
+    fn finding(&self, is_used: bool, today: Date) -> Option<v1::Finding> {
         let what = match &self.object {
             Some(object) => format!("{} of `{object}`", self.code.id()),
             None => self.code.id().to_owned(),
         };
         let expired = self.expires.filter(|_| self.has_expired(today));
-        let (code, message) = match (expired, uses) {
-            (Some(date), _) => (
+        let is_about_rules = matches!(self.code, Code::IgnoreExpired | Code::IgnoreUnused);
+        let (code, message) = match expired {
+            Some(date) => (
                 Code::IgnoreExpired,
                 format!("{what} was ignored until {date}: mend the cause, or renew the entry"),
             ),
-            (None, 0) => (
+            None if !is_used && !is_about_rules => (
                 Code::IgnoreUnused,
                 format!("there is no {what} to ignore: remove the entry"),
             ),
-            (None, _) => return None,
+            None => return None,
         };
-        Some(about_input(code, self.location, message))
+        Some(about_input(code, self.location.clone(), message))
     }
 }
 
@@ -196,7 +192,7 @@ mod tests {
     }
 
     fn apply_to(rules: Vec<IgnoreRule>, found: &[v1::Finding]) -> (Vec<String>, usize) {
-        let ignored = apply(rules, found.to_vec(), jiff::civil::date(2026, 11, 25));
+        let ignored = apply(&rules, found.to_vec(), jiff::civil::date(2026, 11, 25));
         let left = ignored.left.iter();
         let left = left.map(|finding| format!("{} {}", finding.code, finding.message));
         (left.collect(), ignored.count)
@@ -255,6 +251,11 @@ mod tests {
                 "E012 there is no E020 to ignore: remove the entry",
             ]
         );
+        // So that one list serves several sets of manifests.
+        let mut rules = parse_file(text, "i.yaml").unwrap();
+        rules.push(parse_option("E012").unwrap());
+        let (left, count) = apply_to(rules, &found);
+        assert_eq!((left.len(), count), (2, 2), "{left:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(in crate::cli) use self::ignore::unknown_code;
 use self::ignore::{IgnoreRule, Ignored};
 use super::args::SourceArgs;
 use super::findings::{self, Findings};
+use super::names::NameArgs;
 use super::report;
 use super::session::Session;
 use super::{CliError, ExitStatus, Format, QueryArgs, console};
@@ -110,7 +111,7 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     }
     let max_places = if args.all { MAX_PLACES } else { 0 };
     let mut session = Session::open_for_findings(&QueryArgs {
-        name: None,
+        name: NameArgs::default(),
         source: args.source,
         kinds: args.kinds,
         output: Format::Table,
@@ -121,7 +122,7 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     let states = session.incomplete(&reply.kinds);
     let mut found = reply.findings;
     found.extend(of_inputs(&session.status.problems));
-    let Ignored { mut left, count } = ignore::apply(rules, found, ignore::today());
+    let Ignored { mut left, count } = ignore::apply(&rules, found, ignore::today());
     if !session.kinds.is_empty() {
         // An entry may be about a kind that is not selected.
         left.retain(|finding| finding.code != Code::IgnoreUnused.id());

@@ -39,7 +39,6 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{finding, findings};
-    use super::*;
     use crate::insight::Code;
 
     #[test]

@@ -90,7 +90,6 @@ mod tests {
 
     use super::super::Findings;
     use super::super::tests::finding;
-    use super::*;
     use crate::api::v1::finding::Severity;
     use crate::insight::Code;
 

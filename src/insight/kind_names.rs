@@ -1,0 +1,153 @@
+//! Kinds by the names that kubectl takes: the kind, its plural, singular and short names, with or without a group.
+
+use super::Visibility;
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, groups, nearest};
+use entail_core::store::required_kinds;
+use serde_json::Value;
+
+/// The short names of kinds whose definitions are often not in the input, by group and kind.
+const SHORT_NAMES: [(&str, &str, &str); 10] = [
+    (groups::CORE, "Service", "svc"),
+    (groups::CORE, "Namespace", "ns"),
+    (groups::CORE, "ConfigMap", "cm"),
+    (groups::CORE, "ServiceAccount", "sa"),
+    (groups::GATEWAY, "Gateway", "gtw"),
+    (groups::GATEWAY, "GatewayClass", "gc"),
+    (groups::GATEWAY, "ListenerSet", "lset"),
+    (groups::GATEWAY, "ReferenceGrant", "refgrant"),
+    (groups::GATEWAY, "BackendTLSPolicy", "btlspolicy"),
+    (groups::APIEXTENSIONS, "CustomResourceDefinition", "crd"),
+];
+
+/// Returns the kinds that a name means, those with objects first. Names are compared without case; a group may follow a
+/// dot, after a version or not.
+pub(super) fn kinds_named(text: &str, world: &World) -> Vec<GroupKind> {
+    let (name, group) = match text.split_once('.') {
+        Some((name, group)) => (name, Some(group)),
+        None => (text, None),
+    };
+    let name = name.to_ascii_lowercase();
+    let in_group = |kind: &GroupKind| group.is_none_or(|group| is_group(kind, group));
+    let known = with_objects(world).chain(known_kinds(world));
+    let mut found: Vec<GroupKind> = Vec::new();
+    for kind in known.filter(|kind| in_group(kind) && is_named(kind, &name)) {
+        if !found.contains(&kind) {
+            found.push(kind);
+        }
+    }
+    if found.is_empty() {
+        found = defined_as(&name, world);
+        found.retain(in_group);
+    }
+    found
+}
+
+/// Whether a name means a kind. Kinds that only objects tell of count for callers that see everything.
+pub(super) fn is_kind(text: &str, world: &World, visibility: &dyn Visibility) -> bool {
+    let mut kinds = kinds_named(text, world).into_iter();
+    match visibility.is_unrestricted() {
+        true => kinds.next().is_some(),
+        false => kinds.any(|kind| {
+            let mut known = known_kinds(world);
+            known.any(|known| known == kind && visibility.includes_kind(&kind))
+        }),
+    }
+}
+
+/// Returns the name of a kind that a misspelt one probably means. `visibility` bounds the kinds that it may name.
+pub(super) fn nearest_kind(
+    text: &str,
+    world: &World,
+    visibility: &dyn Visibility,
+) -> Option<String> {
+    let name = text.split(['.', ':']).next().unwrap_or_default();
+    let known = known_kinds(world).filter(|kind| visibility.includes_kind(kind));
+    let mut kinds: Vec<GroupKind> = known.collect();
+    if visibility.is_unrestricted() {
+        kinds.extend(with_objects(world));
+    }
+    let names = kinds.iter().map(|kind| kind.kind.to_ascii_lowercase());
+    nearest(&name.to_ascii_lowercase(), names.collect())
+}
+
+/// The kinds with objects.
+fn with_objects(world: &World) -> impl Iterator<Item = GroupKind> {
+    world.store().kinds().cloned()
+}
+
+/// The kinds that are known without any object: of the topology, and of profiles.
+fn known_kinds(world: &World) -> impl Iterator<Item = GroupKind> {
+    let profiles = world.kinds().iter();
+    let policies = profiles.map(|kind| kind.profile().policy.resource());
+    required_kinds().chain(policies)
+}
+
+/// Whether `text` is the group of a kind, perhaps after a version as in `v1.gateway.networking.k8s.io`.
+fn is_group(kind: &GroupKind, text: &str) -> bool {
+    let rest = text.split_once('.');
+    let rest = rest.filter(|(version, _)| {
+        let mut characters = version.chars();
+        characters.next() == Some('v') && characters.next().is_some_and(|c| c.is_ascii_digit())
+    });
+    let same = |group: &str| kind.group.eq_ignore_ascii_case(group);
+    same(text) || rest.is_some_and(|(_, group)| same(group))
+}
+
+/// Whether `name`, in lower case, is a kind, its usual plural, or its short name.
+fn is_named(kind: &GroupKind, name: &str) -> bool {
+    let singular = kind.kind.to_ascii_lowercase();
+    let short = SHORT_NAMES.iter();
+    let mut short = short.filter(|(group, other, _)| kind.is(group, other));
+    name == singular || name == plural(&singular) || short.any(|(.., short)| *short == name)
+}
+
+/// The plural that Kubernetes assumes for a kind without a definition.
+fn plural(singular: &str) -> String {
+    match singular.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if singular.ends_with('s') => format!("{singular}es"),
+        None => format!("{singular}s"),
+    }
+}
+
+/// The kinds whose CustomResourceDefinitions list a name.
+fn defined_as(name: &str, world: &World) -> Vec<GroupKind> {
+    let kind = GroupKind::crd();
+    let definitions = world.store().of_kind(&kind);
+    let lists = |names: &Value| {
+        let one = ["plural", "singular"].map(|field| names.get(field));
+        let many = names.get("shortNames").and_then(Value::as_array);
+        let mut all = one.into_iter().flatten().chain(many.into_iter().flatten());
+        all.any(|value| value.as_str() == Some(name))
+    };
+    let named = definitions.filter(|(_, entry)| {
+        let names = entry.object.body.pointer("/spec/names");
+        names.as_ref().is_some_and(lists)
+    });
+    named
+        .filter_map(|(_, entry)| entry.object.defined_kind())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_names_of_kubectl() {
+        let route = GroupKind::new(groups::GATEWAY, "HTTPRoute");
+        assert!(is_named(&route, "httproute") && is_named(&route, "httproutes"));
+        assert!(!is_named(&route, "httproutess") && !is_named(&route, "svc"));
+        assert!(is_named(&GroupKind::service(), "svc"));
+        assert!(is_named(&GroupKind::gateway(), "gtw"));
+        let class = GroupKind::new(groups::GATEWAY, "GatewayClass");
+        assert!(is_named(&class, "gatewayclasses") && is_named(&class, "gc"));
+        let policy = GroupKind::new("x.io", "RetryPolicy");
+        assert!(is_named(&policy, "retrypolicies"));
+        for group in ["x.io", "v1.x.io", "v1alpha1.x.io", "X.IO"] {
+            assert!(is_group(&policy, group), "{group}");
+        }
+        assert!(!is_group(&policy, "io") && !is_group(&policy, "vx.x.io"));
+    }
+}
