@@ -223,7 +223,7 @@ fn parameters_are_noted_once_and_beside_the_answer() {
     let printed = text(&entail(&file, &["lint"]).stdout);
     assert!(printed.contains("E010 note: configured by"), "{printed}");
     assert!(printed.contains("[ParametersNotRead]"), "{printed}");
-    assert!(printed.contains(": GatewayClass/eg\n"), "{printed}");
+    assert!(printed.contains(": GatewayClass/eg "), "{printed}");
     let output = entail(&file, &["get"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(!text(&output.stdout).contains("EnvoyProxy"), "{output:?}");
