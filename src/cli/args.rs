@@ -209,9 +209,11 @@ pub struct CommonArgs {
 /// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Human-readable table.
+    /// Human-readable table; on a terminal with short names of paths.
     #[default]
     Table,
+    /// Human-readable table with full names of paths.
+    Wide,
     /// YAML.
     Yaml,
     /// JSON.
@@ -237,6 +239,13 @@ pub struct TestArgs {
     /// Profiles of policy kinds, in addition to those in the cases. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub profiles: Vec<PathBuf>,
+}
+
+impl Format {
+    /// Whether the output is text for people.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Table | Self::Wide)
+    }
 }
 
 impl CommonArgs {

@@ -51,7 +51,11 @@ impl NameArgs {
                 continue;
             };
             let is_word = |path: &mut PathBuf| is_kind(path) && !is_whole(&name);
-            let kind = if list.len() < 2 { None } else { list.pop_if(is_word) };
+            let kind = if list.len() < 2 {
+                None
+            } else {
+                list.pop_if(is_word)
+            };
             let words = kind.iter().chain([&name]);
             let words = words.filter_map(|word| word.to_str().map(str::to_owned));
             self.words = words.collect();
@@ -115,7 +119,14 @@ fn with_namespace(name: &str, namespace: &str) -> Result<String, CliError> {
 fn is_cluster_scoped(kind: &str) -> bool {
     let kind = kind.split('.').next().unwrap_or_default();
     let kind = kind.to_ascii_lowercase();
-    let kinds = ["namespace", "namespaces", "ns", "gatewayclass", "gatewayclasses", "gc"];
+    let kinds = [
+        "namespace",
+        "namespaces",
+        "ns",
+        "gatewayclass",
+        "gatewayclasses",
+        "gc",
+    ];
     kinds.contains(&&*kind)
 }
 
@@ -135,8 +146,14 @@ fn is_name(path: &Path) -> bool {
 fn is_kind(path: &Path) -> bool {
     let word = path.to_str().unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '#');
-    let is_file = [".yaml", ".yml", ".json"].iter().any(|end| word.ends_with(end));
-    !word.is_empty() && !word.starts_with('.') && word.chars().all(is_plain) && !is_file && !path.exists()
+    let is_file = [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|end| word.ends_with(end));
+    !word.is_empty()
+        && !word.starts_with('.')
+        && word.chars().all(is_plain)
+        && !is_file
+        && !path.exists()
 }
 
 /// Whether a word is a whole name: a path, or an object with its kind and namespace.
@@ -184,7 +201,11 @@ mod tests {
                 assert!(Line::try_parse_from(std::iter::once("x").chain(line.split(' '))).is_err());
                 continue;
             }
-            assert_eq!(parse(line), (Some("httproute/baker/bread".to_owned()), 2), "{line}");
+            assert_eq!(
+                parse(line),
+                (Some("httproute/baker/bread".to_owned()), 2),
+                "{line}"
+            );
         }
         let section = Some("httproute/shop/shop#browse".to_owned());
         assert_eq!(parse("httproute/shop#browse -n shop").0, section);

@@ -92,7 +92,10 @@ pub(super) fn attached_to_namespace(
     let node = format!("Namespace/{namespace}");
     let all = list_policies(session)?.policies.into_iter();
     let is_attached = |status: &v1::PolicyStatus| {
-        let mut nodes = status.references.iter().flat_map(|reference| &reference.nodes);
+        let mut nodes = status
+            .references
+            .iter()
+            .flat_map(|reference| &reference.nodes);
         nodes.any(|other| *other == node)
     };
     let is_inside = |status: &v1::PolicyStatus| {
@@ -117,7 +120,10 @@ pub(super) fn attached_to_namespace(
 
 /// How far a policy is in force, in words.
 fn in_force(status: &v1::PolicyStatus) -> String {
-    let refused = status.conditions.iter().find(|condition| condition.status != "True");
+    let refused = status
+        .conditions
+        .iter()
+        .find(|condition| condition.status != "True");
     match &*status.in_force {
         "All" | "AllWithAdditions" => "in force".to_owned(),
         "Part" | "PartWithAdditions" => "in force in part".to_owned(),

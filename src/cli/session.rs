@@ -4,7 +4,7 @@ use super::levels::kind_name;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
-use crate::insight::{QueryBackend, QueryError};
+use crate::insight::{QueryBackend, QueryError, is_name_of};
 use crate::snapshot::Snapshot;
 use entail_core::model::GroupKind;
 use v1::get_effective_policies_request::Target;
@@ -207,22 +207,18 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
     if let Some(kind) = all().find(|kind| kind.eq_ignore_ascii_case(text)) {
         return Ok(kind.to_owned());
     }
-    let short = |kind: &str| {
-        kind.split_once('.')
-            .map_or(kind.to_owned(), |(k, _)| k.to_owned())
-    };
-    let mut matching: Vec<String> = all()
-        .filter(|kind| short(kind).eq_ignore_ascii_case(text))
-        .map(str::to_owned)
+    let listed = status.kinds.iter();
+    let mut matching: Vec<String> = listed
+        .clone()
+        .filter(|listed| is_name_of(text, &GroupKind::parse(&listed.kind), &listed.names))
+        .map(|listed| listed.kind.clone())
         .collect();
     if matching.is_empty() {
         // The name of a resource kind selects all of its sections.
-        let resources = all().map(|kind| GroupKind::parse(kind).resource().to_string());
-        matching.extend(resources.filter(|kind| {
-            [kind.as_str(), &short(kind)]
-                .iter()
-                .any(|name| name.eq_ignore_ascii_case(text))
-        }));
+        let resources =
+            listed.map(|listed| (GroupKind::parse(&listed.kind).resource(), &listed.names));
+        let named = resources.filter(|(resource, names)| is_name_of(text, resource, names));
+        matching.extend(named.map(|(resource, _)| resource.to_string()));
         matching.dedup();
     }
     match matching.as_slice() {

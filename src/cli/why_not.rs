@@ -75,6 +75,26 @@ pub(super) fn why_not(session: &mut Session, name: &str, policy: &str) -> Result
     })
 }
 
+impl WhyNot {
+    /// An answer with the values that are overridden, each with what would have to change.
+    fn of_losses(mut lost: Vec<(String, String)>) -> Self {
+        lost.sort();
+        lost.dedup();
+        let details = lost.iter().map(|(detail, _)| detail.clone());
+        let mut found = Self {
+            details: details.take(MAX_NAMED).collect(),
+            changes: lost.iter().map(|(_, change)| change.clone()).collect(),
+            ..Self::default()
+        };
+        found.changes.sort();
+        found.changes.dedup();
+        if let Some(more @ 1..) = lost.len().checked_sub(MAX_NAMED) {
+            found.details.push(format!("and {more} more"));
+        }
+        found
+    }
+}
+
 impl Report for WhyNot {
     fn document(&self, _: &[v1::KindState]) -> Document {
         Document::map([
@@ -110,7 +130,8 @@ impl Question<'_> {
         let mut refused = conditions.filter(|one| one.r#type == "Accepted" && one.status != "True");
         let refused = refused.next()?;
         let references = self.status.references.iter();
-        let failed: Vec<&v1::ReferenceStatus> = references.filter(|one| one.outcome != "Accepted").collect();
+        let failed: Vec<&v1::ReferenceStatus> =
+            references.filter(|one| one.outcome != "Accepted").collect();
         let describe = |one: &&v1::ReferenceStatus| match &*one.message {
             "" => format!("{}: {}", one.field, one.outcome),
             message => format!("{}: {}: {message}", one.field, one.outcome),
@@ -119,14 +140,20 @@ impl Question<'_> {
         if details.is_empty() {
             details.push(refused.message.clone());
         }
-        let mut changes: Vec<String> = failed.iter().map(|one| remedy_of(&one.outcome).to_owned()).collect();
+        let mut changes: Vec<String> = failed
+            .iter()
+            .map(|one| remedy_of(&one.outcome).to_owned())
+            .collect();
         if changes.is_empty() {
             changes.push(remedy_of(&refused.reason).to_owned());
         }
         changes.dedup();
         Some(WhyNot {
             condition: "NotAccepted",
-            finding: format!("it is not accepted ({}), so it is in effect nowhere", refused.reason),
+            finding: format!(
+                "it is not accepted ({}), so it is in effect nowhere",
+                refused.reason
+            ),
             details,
             changes,
             ..WhyNot::default()
@@ -166,38 +193,37 @@ impl Question<'_> {
         let units = attached.iter().flat_map(|kind| &kind.units);
         let mut set: Vec<&str> = units
             .clone()
-            .filter(|unit| unit.origin.as_ref().is_some_and(|by| by.policies.contains(policy)))
+            .filter(|unit| {
+                unit.origin
+                    .as_ref()
+                    .is_some_and(|by| by.policies.contains(policy))
+            })
             .map(|unit| &*unit.unit)
             .collect();
         set.sort_unstable();
         set.dedup();
-        let mut lost: Vec<(String, String)> = units.flat_map(|unit| losses(unit, policy)).collect();
-        lost.sort();
-        lost.dedup();
-        let details = lost.iter().map(|(detail, _)| detail.clone()).take(MAX_NAMED);
-        let mut changes: Vec<String> = lost.iter().map(|(_, change)| change.clone()).collect();
-        changes.sort();
-        changes.dedup();
-        let mut found = WhyNot {
-            details: details.collect(),
-            changes,
-            ..WhyNot::default()
-        };
-        if let Some(more @ 1..) = lost.len().checked_sub(MAX_NAMED) {
-            found.details.push(format!("and {more} more"));
-        }
+        let mut found = WhyNot::of_losses(units.flat_map(|unit| losses(unit, policy)).collect());
+        let has_losses = !found.details.is_empty();
         if let Some(state) = unknown.first() {
             found.condition = "NotKnown";
-            found.finding = format!("it is attached there, but what is in effect is not known: {}", state.message);
+            found.finding = format!(
+                "it is attached there, but what is in effect is not known: {}",
+                state.message
+            );
         } else if listed || !set.is_empty() {
             found.in_effect = true;
             found.condition = "InEffect";
-            found.finding = match (listed, lost.is_empty()) {
-                (true, _) => "it is in effect: policies of this kind are listed, not merged".to_owned(),
+            found.finding = match (listed, !has_losses) {
+                (true, _) => {
+                    "it is in effect: policies of this kind are listed, not merged".to_owned()
+                }
                 (_, true) => format!("it is in effect: it sets {}", named(&set)),
-                (_, false) => format!("it is in effect in part: it sets {}, and others override the rest", named(&set)),
+                (_, false) => format!(
+                    "it is in effect in part: it sets {}, and others override the rest",
+                    named(&set)
+                ),
             };
-        } else if lost.is_empty() {
+        } else if !has_losses {
             found.condition = "NoValue";
             found.finding = "it is attached there, but sets no value".to_owned();
             found.changes = vec!["set a field that the kind merges in its spec".to_owned()];
@@ -210,12 +236,22 @@ impl Question<'_> {
 
     /// No path goes through an object that the policy is attached to, or the kind does not act there.
     fn not_attached(&self, paths: &[String]) -> WhyNot {
-        let nodes: Vec<&str> = self.status.references.iter().flat_map(|one| &one.nodes).map(|node| &**node).collect();
+        let nodes: Vec<&str> = self
+            .status
+            .references
+            .iter()
+            .flat_map(|one| &one.nodes)
+            .map(|node| &**node)
+            .collect();
         let mut on_paths: Vec<String> = paths.iter().flat_map(|path| objects_of(path)).collect();
         on_paths.sort();
         on_paths.dedup();
         let short = short_kind(&self.status.kind);
-        let common: Vec<&str> = nodes.iter().copied().filter(|node| on_paths.iter().any(|one| one == node)).collect();
+        let common: Vec<&str> = nodes
+            .iter()
+            .copied()
+            .filter(|node| on_paths.iter().any(|one| one == node))
+            .collect();
         if let [first, ..] = common.as_slice() {
             return WhyNot {
                 condition: "KindDoesNotAct",
@@ -256,7 +292,10 @@ fn losses(unit: &v1::UnitExplanation, policy: &v1::PolicyRef) -> Vec<(String, St
     of_policy
         .map(|one| {
             let value = &one.value_json;
-            let by = winner.as_ref().map(|winner| format!(" by {winner}")).unwrap_or_default();
+            let by = winner
+                .as_ref()
+                .map(|winner| format!(" by {winner}"))
+                .unwrap_or_default();
             let detail = format!("{} = {value}: overridden{by} ({})", one.unit, one.reason);
             (detail, remedy_of_loss(&one.reason, winner.as_deref()))
         })
@@ -267,22 +306,34 @@ fn losses(unit: &v1::UnitExplanation, policy: &v1::PolicyRef) -> Vec<(String, St
 fn remedy_of_loss(reason: &str, winner: Option<&str>) -> String {
     let other = winner.unwrap_or("the other policy");
     match reason {
-        "more specific default" | "more specific override" | "a more specific target takes its part whole" => format!(
+        "more specific default"
+        | "more specific override"
+        | "a more specific target takes its part whole" => format!(
             "remove the field from {other}, or set it in a policy that is attached to an object at least as specific, or as \
              an override"
         ),
-        "less specific override" => format!("remove the field from the overrides of {other}: no policy below can change it"),
+        "less specific override" => {
+            format!("remove the field from the overrides of {other}: no policy below can change it")
+        }
         "older" | "newer" => format!(
             "remove the field from {other}, which is attached to the same object, or attach this policy to a more specific \
              object"
         ),
         "unset" | "deleted by null" => format!("remove the unset or null from {other}"),
         "condition false" => "make the condition of the block true on this path".to_owned(),
-        "beyond the closest parent" => "attach it to the closest parent: the kind takes only the policies there".to_owned(),
-        "own field of the object" => "remove the field from the object itself: it takes precedence".to_owned(),
+        "beyond the closest parent" => {
+            "attach it to the closest parent: the kind takes only the policies there".to_owned()
+        }
+        "own field of the object" => {
+            "remove the field from the object itself: it takes precedence".to_owned()
+        }
         "missing reference" => "create the object that the policy references".to_owned(),
-        "fields that exclude each other" => format!("keep one of the fields that exclude each other; {other} sets the other"),
-        "override of the same policy" => "set the field once: the overrides of the policy win over its defaults".to_owned(),
+        "fields that exclude each other" => {
+            format!("keep one of the fields that exclude each other; {other} sets the other")
+        }
+        "override of the same policy" => {
+            "set the field once: the overrides of the policy win over its defaults".to_owned()
+        }
         _ => format!("change {other}"),
     }
 }
@@ -290,9 +341,15 @@ fn remedy_of_loss(reason: &str, winner: Option<&str>) -> String {
 /// What would have to change so that a policy is accepted.
 fn remedy_of(outcome: &str) -> &'static str {
     match outcome {
-        "TargetNotFound" => "create the target, or correct its kind, namespace, name or section in the reference",
-        "RefNotPermitted" => "create a ReferenceGrant in the namespace of the target, or move the policy there",
-        "Conflicted" => "delete the policy that it conflicts with, or target another object: the older one wins",
+        "TargetNotFound" => {
+            "create the target, or correct its kind, namespace, name or section in the reference"
+        }
+        "RefNotPermitted" => {
+            "create a ReferenceGrant in the namespace of the target, or move the policy there"
+        }
+        "Conflicted" => {
+            "delete the policy that it conflicts with, or target another object: the older one wins"
+        }
         "Invalid" => "correct the spec as the message says",
         "Untrusted" => "apply it with an account that may write the target",
         "NoProfile" => "write a profile for the kind (docs/profiles.md)",
@@ -303,7 +360,12 @@ fn remedy_of(outcome: &str) -> &'static str {
 
 /// Some names as text; the others are counted.
 fn named(names: &[&str]) -> String {
-    let shown = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let shown = names
+        .iter()
+        .take(MAX_NAMED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     match names.len().saturating_sub(MAX_NAMED) {
         0 => shown,
         more => format!("{shown} and {more} more"),
@@ -324,7 +386,9 @@ fn objects_on(path: &TrafficPath<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let mut owner = match path.root {
         Root::Gateway { namespace, name } => format!("Gateway/{namespace}/{name}"),
-        Root::Mesh { namespace, name, .. } => format!("Service/{namespace}/{name}"),
+        Root::Mesh {
+            namespace, name, ..
+        } => format!("Service/{namespace}/{name}"),
     };
     found.push(owner.clone());
     if let Some(set) = path.listener_set {
@@ -341,7 +405,10 @@ fn objects_on(path: &TrafficPath<'_>) -> Vec<String> {
         found.push(route);
     }
     if let Some(backend) = path.backend {
-        found.push(format!("{}/{}/{}", backend.kind, backend.namespace, backend.name));
+        found.push(format!(
+            "{}/{}/{}",
+            backend.kind, backend.namespace, backend.name
+        ));
     }
     found
 }

@@ -25,11 +25,15 @@ pub(super) fn object_failure(
     let kind = text.split(['/', ':']).next().unwrap_or_default();
     let exists = world.store().get(key).is_some() && visibility.includes_object(key);
     if !exists && !is_kind(kind, world, visibility) {
-        let hint = nearest_kind(kind, world, visibility).map(|near| format!(": did you mean `{near}`?"));
+        let hint =
+            nearest_kind(kind, world, visibility).map(|near| format!(": did you mean `{near}`?"));
         let hint = hint.unwrap_or_default();
         return not_found(
             "UnknownKind",
-            format!("`{shown}`: no kind has the name `{}`{hint}", shortened(kind)),
+            format!(
+                "`{shown}`: no kind has the name `{}`{hint}",
+                shortened(kind)
+            ),
         );
     }
     if !exists {
@@ -43,7 +47,11 @@ pub(super) fn object_failure(
     if let Some(section) = section
         && !has_section(world, key, section)
     {
-        let message = format!("`{key}` has no section `{}`{}", shortened(section), sections(world, key));
+        let message = format!(
+            "`{key}` has no section `{}`{}",
+            shortened(section),
+            sections(world, key)
+        );
         return not_found("SectionNotFound", message);
     }
     let why = match visibility.is_unrestricted() {
@@ -67,7 +75,9 @@ fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> St
     let of_kind: Vec<ObjectKey> = world
         .store()
         .of_kind(&key.kind)
-        .map(|((namespace, name), _)| ObjectKey::new(key.kind.clone(), namespace.clone(), name.clone()))
+        .map(|((namespace, name), _)| {
+            ObjectKey::new(key.kind.clone(), namespace.clone(), name.clone())
+        })
         .collect();
     visibility.prepare(&of_kind);
     let mut of_kind = of_kind;
@@ -75,9 +85,13 @@ fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> St
     let same_name = of_kind.iter().filter(|other| other.name == key.name);
     let mut names: Vec<String> = same_name.map(query_name).collect();
     if names.is_empty() {
-        let is_near = |other: &&ObjectKey| key.namespace.is_empty() || other.namespace == key.namespace;
+        let is_near =
+            |other: &&ObjectKey| key.namespace.is_empty() || other.namespace == key.namespace;
         let siblings = of_kind.iter().filter(is_near);
-        let near = nearest(&key.name, siblings.map(|other| other.name.to_string()).collect());
+        let near = nearest(
+            &key.name,
+            siblings.map(|other| other.name.to_string()).collect(),
+        );
         let named = |other: &&ObjectKey| is_near(other) && near.as_deref() == Some(&*other.name);
         names = of_kind.iter().filter(named).map(query_name).collect();
     }
@@ -95,22 +109,37 @@ fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> St
 
 /// `kind/namespace/name`, as commands take it.
 fn query_name(key: &ObjectKey) -> String {
-    format!("{}/{}", key.kind.kind.to_ascii_lowercase(), key.qualified_name())
+    format!(
+        "{}/{}",
+        key.kind.kind.to_ascii_lowercase(),
+        key.qualified_name()
+    )
 }
 
 fn suggestion(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| format!("`{name}`"))
+        .collect();
     match names.len().saturating_sub(MAX_NAMES) {
         _ if shown.is_empty() => String::new(),
         0 => format!(": did you mean {}?", shown.join(" or ")),
-        more => format!(": did you mean {} or one of {more} others?", shown.join(", ")),
+        more => format!(
+            ": did you mean {} or one of {more} others?",
+            shown.join(", ")
+        ),
     }
 }
 
 /// Whether rules name the object as a backend.
 fn is_named_by_routes(world: &World, key: &ObjectKey) -> bool {
     let is_route = world.store().route_kind(&key.kind).is_some();
-    !is_route && world.topology().node(&NodeKey::whole(key.clone())).is_some()
+    !is_route
+        && world
+            .topology()
+            .node(&NodeKey::whole(key.clone()))
+            .is_some()
 }
 
 fn has_section(world: &World, key: &ObjectKey, section: &str) -> bool {
@@ -178,13 +207,21 @@ fn why_not_attached(world: &World, key: &ObjectKey, route: &Route) -> String {
         Some(format!(
             "parentRefs[{at}] ({}): {} ({reason})",
             parent_name(parent),
-            reason.explain()
+            of_parent(reason)
         ))
     });
     let reasons: Vec<String> = refused.collect();
     match reasons.is_empty() {
         true => "it is attached to nothing: it has no parentRefs".to_owned(),
         false => format!("none of its parents takes it: {}", reasons.join("; ")),
+    }
+}
+
+/// Why a parent that a Route names does not take it.
+fn of_parent(reason: PathErrorReason) -> &'static str {
+    match reason {
+        PathErrorReason::NoMatchingParent => "it has no listener with this sectionName and port",
+        other => other.explain(),
     }
 }
 
@@ -232,12 +269,14 @@ fn routes_that_name(world: &World, key: &ObjectKey) -> Vec<String> {
     let store = world.store();
     let is_named = |route: &Route| {
         let backends = route.rules.iter().flat_map(|rule| &rule.backends);
-        let mut backends = backends.map(|backend| (&backend.kind, &backend.namespace, &backend.name));
+        let mut backends =
+            backends.map(|backend| (&backend.kind, &backend.namespace, &backend.name));
         backends.any(|named| named == (&key.kind, &key.namespace, &key.name))
     };
     let naming = store.routes().filter(|(_, route)| is_named(route));
     let described = naming.map(|(of, route)| {
-        let permitted = of.namespace == key.namespace || store.permits(&of.kind, &of.namespace, key);
+        let permitted =
+            of.namespace == key.namespace || store.permits(&of.kind, &of.namespace, key);
         let rejected = world.topology().rejected_parents(&of);
         if !permitted {
             let reason = PathErrorReason::RefNotPermitted;

@@ -1,5 +1,8 @@
 //! Kinds by the names that kubectl takes: the kind, its plural, singular and short names, with or without a group.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::Visibility;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, groups, nearest};
@@ -23,11 +26,7 @@ const SHORT_NAMES: [(&str, &str, &str); 10] = [
 /// Returns the kinds that a name means, those with objects first. Names are compared without case; a group may follow a
 /// dot, after a version or not.
 pub(super) fn kinds_named(text: &str, world: &World) -> Vec<GroupKind> {
-    let (name, group) = match text.split_once('.') {
-        Some((name, group)) => (name, Some(group)),
-        None => (text, None),
-    };
-    let name = name.to_ascii_lowercase();
+    let (name, group) = parts(text);
     let in_group = |kind: &GroupKind| group.is_none_or(|group| is_group(kind, group));
     let known = with_objects(world).chain(known_kinds(world));
     let mut found: Vec<GroupKind> = Vec::new();
@@ -41,6 +40,22 @@ pub(super) fn kinds_named(text: &str, world: &World) -> Vec<GroupKind> {
         found.retain(in_group);
     }
     found
+}
+
+/// Whether a name means a kind that has some other names besides the usual ones.
+pub(crate) fn is_name_of(text: &str, kind: &GroupKind, others: &[String]) -> bool {
+    let (name, group) = parts(text);
+    let is_other = || others.contains(&name);
+    group.is_none_or(|group| is_group(kind, group)) && (is_named(kind, &name) || is_other())
+}
+
+/// The name in lower case, and the group, if there is one.
+fn parts(text: &str) -> (String, Option<&str>) {
+    let (name, group) = match text.split_once('.') {
+        Some((name, group)) => (name, Some(group)),
+        None => (text, None),
+    };
+    (name.to_ascii_lowercase(), group)
 }
 
 /// Whether a name means a kind. Kinds that only objects tell of count for callers that see everything.
@@ -113,21 +128,37 @@ fn plural(singular: &str) -> String {
 
 /// The kinds whose CustomResourceDefinitions list a name.
 fn defined_as(name: &str, world: &World) -> Vec<GroupKind> {
-    let kind = GroupKind::crd();
-    let definitions = world.store().of_kind(&kind);
-    let lists = |names: &Value| {
-        let one = ["plural", "singular"].map(|field| names.get(field));
-        let many = names.get("shortNames").and_then(Value::as_array);
-        let mut all = one.into_iter().flatten().chain(many.into_iter().flatten());
-        all.any(|value| value.as_str() == Some(name))
-    };
-    let named = definitions.filter(|(_, entry)| {
-        let names = entry.object.body.pointer("/spec/names");
-        names.as_ref().is_some_and(lists)
-    });
-    named
-        .filter_map(|(_, entry)| entry.object.defined_kind())
+    let definitions = definitions(world);
+    let named = definitions.filter(|(_, names)| names.iter().any(|one| one == name));
+    named.map(|(kind, _)| kind).collect()
+}
+
+/// The names of kinds that CustomResourceDefinitions list, by `Kind.group`.
+pub(super) fn defined_names(world: &World) -> BTreeMap<String, Vec<String>> {
+    let definitions = definitions(world);
+    definitions
+        .map(|(kind, names)| (kind.to_string(), names))
         .collect()
+}
+
+/// The kinds that CustomResourceDefinitions define, with their plural, singular and short names.
+fn definitions(world: &World) -> impl Iterator<Item = (GroupKind, Vec<String>)> {
+    let definitions = world.store().of_kind(crd());
+    definitions.filter_map(|(_, entry)| {
+        let kind = entry.object.defined_kind()?;
+        let names = entry.object.body.pointer("/spec/names");
+        let field = |name: &str| names.as_ref().and_then(|names| names.get(name));
+        let one = ["plural", "singular"].into_iter().filter_map(field);
+        let short = field("shortNames").and_then(Value::as_array);
+        let all = one.chain(short.into_iter().flatten());
+        let texts = all.filter_map(|value| Some(value.as_str()?.to_owned()));
+        Some((kind, texts.collect()))
+    })
+}
+
+fn crd() -> &'static GroupKind {
+    static CRD: LazyLock<GroupKind> = LazyLock::new(GroupKind::crd);
+    &CRD
 }
 
 #[cfg(test)]

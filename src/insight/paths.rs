@@ -79,6 +79,7 @@ pub fn list_paths(
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
         truncated: visibility.is_truncated(),
+        object: subject.object_name().unwrap_or_default(),
     })
 }
 

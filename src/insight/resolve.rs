@@ -10,7 +10,8 @@ use entail_core::model::{
 };
 use entail_core::routing::{
     Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
-    NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult, RuleTarget,
+    NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
+    RuleTarget,
 };
 use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
@@ -220,7 +221,10 @@ fn rule_target(
     text: &str,
     scope: &AccessScope,
 ) -> Result<RuleTarget, Failure> {
-    if let Some(rule) = text.strip_prefix("rule/").filter(|rule| !rule.contains('/')) {
+    if let Some(rule) = text
+        .strip_prefix("rule/")
+        .filter(|rule| !rule.contains('/'))
+    {
         return Ok(RuleTarget {
             route: None,
             rule: Some(rule.into()),
@@ -233,7 +237,8 @@ fn rule_target(
         }),
         QuerySubject::All | QuerySubject::Path(_) => {
             let text = shortened(text);
-            let message = format!("malformed rule `{text}`: use `kind/namespace/name#rule`, or `rule/name`");
+            let message =
+                format!("malformed rule `{text}`: use `kind/namespace/name#rule`, or `rule/name`");
             Err(Failure::invalid("NotARule", message))
         }
     }

@@ -1,5 +1,6 @@
 //! The status of a server: its kinds, and the problems of its sources.
 
+use super::kind_names::defined_names;
 use super::{Code, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
@@ -68,6 +69,12 @@ pub fn server_status(
     for kind in kinds.iter_mut().filter(|_| !is_all) {
         (kind.policies, kind.accepted) = (0, 0);
     }
+    if is_all {
+        let defined = defined_names(world);
+        for kind in &mut kinds {
+            kind.names = defined.get(&kind.kind).cloned().unwrap_or_default();
+        }
+    }
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     v1::GetServerStatusResponse {
         version: Some(version.message()),
@@ -114,6 +121,7 @@ fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
             .into_iter()
             .map(|level| level.as_str().to_owned())
             .collect(),
+        names: Vec::new(),
     }
 }
 

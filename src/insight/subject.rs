@@ -59,14 +59,22 @@ impl QuerySubject {
         let keys = kinds.map(|kind| ObjectKey::new(kind, namespace, name));
         let mut keys: Vec<ObjectKey> = keys.collect();
         // Of several kinds with the name, the first one that has such an object.
-        let exists = |key: &ObjectKey| {
-            world.store().get(key).is_some() && visibility.includes_object(key)
-        };
+        let exists =
+            |key: &ObjectKey| world.store().get(key).is_some() && visibility.includes_object(key);
         let found = match keys.len() {
             1 => 0,
             _ => keys.iter().position(exists).unwrap_or_default(),
         };
         Ok(QuerySubject::Object(keys.swap_remove(found), section))
+    }
+
+    /// `Kind/namespace/name[#section]` of an object; `None` for any other subject.
+    pub fn object_name(&self) -> Option<String> {
+        match self {
+            QuerySubject::All | QuerySubject::Path(_) => None,
+            QuerySubject::Object(key, None) => Some(key.to_string()),
+            QuerySubject::Object(key, Some(section)) => Some(format!("{key}#{section}")),
+        }
     }
 
     /// Whether the subject exists: a valid path, an object, or a section that its object has.

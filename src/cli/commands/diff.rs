@@ -8,7 +8,7 @@ use super::args::{ControllerArgs, ManifestArgs};
 use super::changes::ChangeReport;
 use super::policies::short_kind;
 use super::session::Session;
-use super::{CliError, ExitStatus, Format, connect, report};
+use super::{CliError, ExitStatus, Format, connect, console, report};
 use crate::api::v1;
 
 /// Arguments of `entail diff`.
@@ -45,6 +45,9 @@ pub struct DiffArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub output: Format,
+    /// List everything, and not only the first entries.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Runs the command.
@@ -79,7 +82,8 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     };
     let states = session.incomplete(&reply.kinds);
     let changes = ChangeReport::of(reply, &session.kinds);
-    report::print(&changes, args.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&changes, args.output, &states, style)?;
     Ok(changes.exit(session.exit(&states)))
 }
 

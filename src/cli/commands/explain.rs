@@ -34,6 +34,9 @@ pub struct ExplainArgs {
     /// fails, and what would have to change. Exit code 1 if it is not in effect.
     #[arg(long, value_name = "POLICY")]
     pub why_not: Option<String>,
+    /// List all paths, and not only the first ones.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Runs the command.
@@ -64,8 +67,9 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     let states = session.incomplete_with(&response.kinds, policies);
     let mut out = console::stdout();
     match query.output {
-        Format::Table => {
-            let style = console::style();
+        Format::Table | Format::Wide => {
+            let style = console::style().with_full_names(query.output == Format::Wide);
+            let style = style.listing_all(args.all);
             table(&mut out, &session, &name, &response, &states, style)?;
             if let Some(path) = namespace {
                 namespace_text::reach(&mut out, &mut session, &path, style)?;

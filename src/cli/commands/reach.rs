@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::args::CommonArgs;
-use super::names::NameArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::policies::{self, NamedPolicy, short_kind};
 use super::report::{self, Report, write_paths, write_wrapped};
 use super::session::Session;
 use super::spec::policy_name;
 use super::text::{Style, count, printable};
-use super::{CliError, ExitStatus, insight_json};
+use super::{CliError, ExitStatus, console, insight_json};
 use crate::api::v1;
 
 /// Maximum number of paths to print per group; the others are counted.
@@ -35,6 +35,9 @@ pub struct ReachArgs {
     /// Only this unit and the units below it, as a dotted path such as `client.request`.
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
+    /// List all paths, and not only the first ones.
+    #[arg(long)]
+    pub all: bool,
     /// The source, the kinds, and the output format.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -64,7 +67,8 @@ pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
         reply,
         unit,
     };
-    report::print(&reach, query.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&reach, query.output, &states, style)?;
     if reach.reply.truncated {
         return Ok(ExitStatus::Incomplete);
     }
@@ -91,7 +95,7 @@ impl Report for ReachReport {
         }
         for group in groups(&self.reply.paths) {
             writeln!(out)?;
-            write_paths(out, &group.paths, MAX_PATHS)?;
+            write_paths(out, &group.paths, MAX_PATHS, style)?;
             if !group.effective_units.is_empty() {
                 let text = format!("sets {}", units(group.effective_units));
                 write_wrapped(out, &text, 4, str::to_owned)?;

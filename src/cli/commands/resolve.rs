@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::args::CommonArgs;
 use super::document::Document;
-use super::names::NameArgs;
 use super::get_text;
 use super::insight_json;
 use super::levels::kind_name;
+use super::names::NameArgs;
 use super::parameters_text;
 use super::report::{self, Report, write_wrapped};
 use super::session::Session;
@@ -239,18 +239,20 @@ fn write_misses(
         let (finding, change) = told(&miss.reason);
         let head = match &*miss.path {
             "" => format!("{rule}: {finding}"),
-            path => format!("{rule} at {path}: {finding}"),
+            path => format!("{rule} at {}: {finding}", style.path(path)),
         };
         write_wrapped(out, &head, 0, |line| style.bold(line))?;
         for detail in &miss.details {
             write_wrapped(out, detail, 2, str::to_owned)?;
         }
         if !change.is_empty() {
-            write_wrapped(out, &format!("to change that: {change}"), 2, |line| style.dim(line))?;
+            write_wrapped(out, &format!("to change that: {change}"), 2, |line| {
+                style.dim(line)
+            })?;
         }
     }
     for resolved in &reply.resolved {
-        let text = format!("the request takes {}", resolved.path);
+        let text = format!("the request takes {}", style.path(&resolved.path));
         writeln!(out)?;
         write_wrapped(out, &text, 0, str::to_owned)?;
     }
@@ -299,7 +301,7 @@ fn write_resolved(
     let policies = resolved.policies.as_ref();
     let policies = policies.map_or(&[][..], |found| &found.policies);
     let elsewhere = |policy: &v1::EffectivePolicy| is_of_backends(policy, &resolved.backends);
-    writeln!(out, "{}", style.bold(&printable(&resolved.path)))?;
+    writeln!(out, "{}", style.bold(&style.path(&resolved.path)))?;
     for policy in policies.iter().filter(|policy| !elsewhere(policy)) {
         get_text::policy(out, policy, 2, style)?;
     }
@@ -337,7 +339,10 @@ fn write_backends(
     backends: &[v1::ResolvedBackend],
     style: Style,
 ) -> io::Result<()> {
-    let all: u64 = backends.iter().map(|backend| u64::from(backend.weight)).sum();
+    let all: u64 = backends
+        .iter()
+        .map(|backend| u64::from(backend.weight))
+        .sum();
     for (at, backend) in backends.iter().enumerate() {
         let name = printable(&backend.backend);
         let weight = match backend.weight {
@@ -388,7 +393,7 @@ fn write_unresolved(
     unresolved: &v1::UnresolvedRequest,
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold(&printable(&unresolved.path)))?;
+    writeln!(out, "\n{}", style.bold(&style.path(&unresolved.path)))?;
     write_wrapped(out, &unresolved.message, 2, str::to_owned)?;
     for near in &unresolved.near_misses {
         let text = format!(

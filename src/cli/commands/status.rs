@@ -4,8 +4,8 @@
 use clap::Args;
 
 use super::args::CommonArgs;
-use super::names::NameArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::policies::{self, NamedPolicy};
 use super::report::{self, Report};
 use super::session::Session;

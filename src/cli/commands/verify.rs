@@ -36,6 +36,9 @@ pub struct VerifyArgs {
     /// The query.
     #[command(flatten)]
     pub query: QueryArgs,
+    /// List everything, and not only the first entries.
+    #[arg(long)]
+    pub all: bool,
     /// The reply to `/config_dump` of Envoy's admin interface: a file, or `-` for standard input.
     #[arg(long, value_name = "FILE", group = "proxy")]
     pub config_dump: Option<PathBuf>,
@@ -122,7 +125,8 @@ pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
         version: session.status.version.clone().unwrap_or_default(),
         found,
     };
-    report::print(&found, query.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&found, query.output, &states, style)?;
     Ok(match session.exit(&states) {
         ExitStatus::Success if fails => ExitStatus::Findings,
         exit => exit,

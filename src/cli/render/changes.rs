@@ -95,7 +95,7 @@ impl Report for ChangeReport {
                 writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
                 kind = &change.kind;
             }
-            write_paths(out, &change.paths, MAX_PATHS)?;
+            write_paths(out, &change.paths, MAX_PATHS, style)?;
             for unit in &change.units {
                 for line in unit_lines(unit) {
                     let line = match is_lost(unit) {
@@ -113,7 +113,7 @@ impl Report for ChangeReport {
             ("paths removed", &self.0.paths_removed),
         ];
         for (heading, paths) in sections {
-            let lines: Vec<String> = paths.iter().map(|path| printable(path)).collect();
+            let lines: Vec<String> = paths.iter().map(|path| style.path(path)).collect();
             section(out, heading, &lines, style)?;
         }
         section(out, "lost", &loss_lines(&self.0.changes), style)?;
@@ -131,11 +131,12 @@ fn section(out: &mut dyn Write, heading: &str, lines: &[String], style: Style) -
         return Ok(());
     }
     writeln!(out, "{}", style.bold(heading))?;
-    for line in lines.iter().take(MAX_LINES) {
+    let most = style.most(MAX_LINES);
+    for line in lines.iter().take(most) {
         writeln!(out, "  {line}")?;
     }
-    if lines.len() > MAX_LINES {
-        writeln!(out, "  and {} more", lines.len() - MAX_LINES)?;
+    if let Some(more @ 1..) = lines.len().checked_sub(most) {
+        writeln!(out, "  and {more} more (`--all` lists them)")?;
     }
     writeln!(out)
 }

@@ -8,6 +8,7 @@ use super::document::Document;
 use super::get_text::{rejected, write_alert};
 use super::json::compact;
 use super::levels::kind_name;
+use super::report::write_paths;
 use super::spec::{self, block_name, on_one_line, origin_name, policy_name};
 use super::text::{Style, beside, column, printable, shortened, text_width};
 use crate::api::v1;
@@ -28,13 +29,7 @@ pub(in crate::cli) fn kind(
     let policy = kind.policy.clone().unwrap_or_default();
     let name = printable(&kind_name(&policy));
     writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
-    for (at, path) in paths.iter().take(MAX_PATHS).enumerate() {
-        let on = if at == 0 { "on" } else { "  " };
-        writeln!(out, "  {on} {}", printable(path))?;
-    }
-    if paths.len() > MAX_PATHS {
-        writeln!(out, "     and {} more", paths.len() - MAX_PATHS)?;
-    }
+    write_paths(out, paths, MAX_PATHS, style)?;
     if policy.inherited_only {
         let text =
             "inherited only: the kind takes effect at a lower level; these are the values so far";
@@ -227,13 +222,21 @@ fn write_overridden(
         printable(&format!("      {verb} {name}{subunit}: ")),
         printable(&format!(" ({})", overridden.reason)),
     );
-    let used = super::text::width(&before) + super::text::width(&after);
-    let value = shortened(
-        &printable(&value),
-        text_width().saturating_sub(used).max(12),
+    let (used, end) = (super::text::width(&before), super::text::width(&after));
+    let room = text_width().saturating_sub(used);
+    let value = printable(&value);
+    // Of a long value its beginning is printed; the reason is never cut, and has a line of its own if need be.
+    let fits = super::text::width(&value) + end <= room;
+    if !fits && room < end + 24 {
+        let line = format!("{before}{}", shortened(&value, room.max(12)));
+        writeln!(out, "{}", style.loss(&shortened(&line, text_width())))?;
+        return writeln!(out, "{:8}{}", "", style.loss(after.trim_start()));
+    }
+    let line = format!(
+        "{before}{}{after}",
+        shortened(&value, room.saturating_sub(end).max(12))
     );
-    let line = format!("{before}{value}{after}");
-    writeln!(out, "{}", style.dim(&shortened(&line, text_width())))
+    writeln!(out, "{}", style.loss(&shortened(&line, text_width())))
 }
 
 /// Formats a value on one line.
@@ -303,7 +306,7 @@ mod tests {
         explained.units.push(unit);
         let paths: Vec<String> = (0..8).map(|n| format!("gateways/a/{n}")).collect();
         let text = text_of(&paths, &explained);
-        assert!(text.contains("gateways/a/4\n     and 3 more\n"), "{text}");
+        assert!(text.contains("gateways/a/4\n     and 3 more ("), "{text}");
         for line in text.lines() {
             assert!(width(line) <= text_width(), "{line}");
         }

@@ -19,7 +19,7 @@ pub(in crate::cli) fn path(
     policies: &[v1::EffectivePolicy],
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "{}", style.bold(&printable(path)))?;
+    writeln!(out, "{}", style.bold(&style.path(path)))?;
     if policies.is_empty() {
         writeln!(out, "  no policy")?;
     }

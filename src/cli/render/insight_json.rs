@@ -98,16 +98,6 @@ pub(in crate::cli) fn resolved(
             ("refusal", Document::text(&unresolved.refusal)),
         ])
     };
-    let miss = |miss: &v1::RuleMiss| {
-        Document::map([
-            ("route", Document::text(&miss.route)),
-            ("ruleIndex", number(miss.rule_index)),
-            ("ruleName", Document::text(&miss.rule_name)),
-            ("path", Document::text(&miss.path)),
-            ("reason", Document::text(&miss.reason)),
-            ("details", Document::texts(&miss.details)),
-        ])
-    };
     with_header(
         reply.version.as_ref(),
         states,
@@ -118,9 +108,20 @@ pub(in crate::cli) fn resolved(
             ),
             ("resolved", Document::list(&reply.resolved, resolved)),
             ("unresolved", Document::list(&reply.unresolved, unresolved)),
-            ("whyNot", Document::list(&reply.why_not, miss)),
+            ("whyNot", Document::list(&reply.why_not, rule_miss)),
         ],
     )
+}
+
+fn rule_miss(miss: &v1::RuleMiss) -> Document {
+    Document::map([
+        ("route", Document::text(&miss.route)),
+        ("ruleIndex", number(miss.rule_index)),
+        ("ruleName", Document::text(&miss.rule_name)),
+        ("path", Document::text(&miss.path)),
+        ("reason", Document::text(&miss.reason)),
+        ("details", Document::texts(&miss.details)),
+    ])
 }
 
 /// Converts findings, and the number of those that were left out, for `lint`.

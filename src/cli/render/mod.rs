@@ -14,6 +14,7 @@ pub(super) mod page_text;
 pub(super) mod parameters_text;
 pub(super) mod proto_json;
 pub(super) mod report;
+pub(super) mod short_path;
 pub(super) mod spec;
 pub(super) mod status_text;
 pub(super) mod text;

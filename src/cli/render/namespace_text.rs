@@ -23,7 +23,10 @@ pub(in crate::cli) fn reach(
     for policy in &found.attached {
         let reaches = match policy.paths {
             0 => "reaches no path".to_owned(),
-            paths => format!("reaches {}", count(usize::try_from(paths).unwrap_or(usize::MAX), "path")),
+            paths => format!(
+                "reaches {}",
+                count(usize::try_from(paths).unwrap_or(usize::MAX), "path")
+            ),
         };
         let text = format!("{}: {}, {reaches}", policy.name, policy.in_force);
         write_wrapped(out, &text, 2, str::to_owned)?;
@@ -31,10 +34,18 @@ pub(in crate::cli) fn reach(
     if found.attached.is_empty() {
         writeln!(out, "  none")?;
     } else {
-        writeln!(out, "  {}", style.dim("`entail reach NAME` lists the paths"))?;
+        writeln!(
+            out,
+            "  {}",
+            style.dim("`entail reach NAME` lists the paths")
+        )?;
     }
     if !found.others.is_empty() {
-        writeln!(out, "\n{}", style.bold("in the namespace, attached to other objects"))?;
+        writeln!(
+            out,
+            "\n{}",
+            style.bold("in the namespace, attached to other objects")
+        )?;
     }
     for name in found.others.iter().take(MAX_OTHERS) {
         writeln!(out, "  {}", printable(name))?;

@@ -1390,6 +1390,9 @@ pub struct ListPathsResponse {
     /// objects are left out.
     #[prost(bool, tag = "6")]
     pub truncated: bool,
+    /// The object that `name` of the request names, as `Kind/namespace/name\[#section\]`; empty for a path, or none.
+    #[prost(string, tag = "7")]
+    pub object: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PreviewChangeRequest {
@@ -1687,6 +1690,10 @@ pub struct KindStatus {
     /// The levels at which the kind has answers of its own, such as `RouteRule`.
     #[prost(string, repeated, tag = "7")]
     pub scope_levels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The plural, singular and short names that the CustomResourceDefinition of the kind lists; empty if it is
+    /// not among the input, or for callers that do not see everything.
+    #[prost(string, repeated, tag = "8")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A problem in an input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -128,9 +128,16 @@ impl Search<'_> {
                         protocol: self.parts.protocol,
                     };
                     let gateways = self.topology.gateways.iter();
-                    let is_named = |name: &NamespacedName| gateway.as_ref().is_none_or(|one| one == name);
+                    let is_named =
+                        |name: &NamespacedName| gateway.as_ref().is_none_or(|one| one == name);
                     for (name, node) in gateways {
-                        self.at_gateway_miss((name, node), is_named(name), &filter, rule, &mut found);
+                        self.at_gateway_miss(
+                            (name, node),
+                            is_named(name),
+                            &filter,
+                            rule,
+                            &mut found,
+                        );
                     }
                 }
                 EntryPoint::Service {
@@ -142,6 +149,15 @@ impl Search<'_> {
             if found.len() == before {
                 found.push(self.not_attached(rule));
             }
+            // Listeners that the request does not enter by are told only if the route has no other.
+            let is_addressed = |miss: &RuleMiss| miss.reason != RuleMissReason::NotAddressed;
+            let of_rule = found.split_off(before);
+            let any = of_rule.iter().any(is_addressed);
+            found.extend(
+                of_rule
+                    .into_iter()
+                    .filter(|miss| !any || is_addressed(miss)),
+            );
             if found.len() >= MAX_ANSWERS {
                 break;
             }
@@ -176,11 +192,17 @@ impl Search<'_> {
 
     fn not_attached(&self, rule: RuleAt<'_>) -> RuleMiss {
         let rejected = self.topology.rejected_parents(rule.route).iter();
-        let parents = self.store.route(rule.route).map_or(&[][..], |route| &route.parents);
+        let parents = self
+            .store
+            .route(rule.route)
+            .map_or(&[][..], |route| &route.parents);
         let details = rejected.filter_map(|&(at, reason)| {
             let parent = parents.get(at)?;
             let name = format!("{} {}/{}", parent.kind.kind, parent.namespace, parent.name);
-            Some(format!("parentRefs[{at}] ({name}): {} ({reason})", reason.explain()))
+            Some(format!(
+                "parentRefs[{at}] ({name}): {} ({reason})",
+                reason.explain()
+            ))
         });
         let details = details.collect();
         rule.miss(String::new(), RuleMissReason::NotAttached, details)
@@ -200,14 +222,18 @@ impl Search<'_> {
             let path = listener_path(name, listener).to_string();
             if !is_named || !listener.passes(filter) {
                 let its = listener.listener;
-                let detail = format!("the listener has port {} and protocol {}", its.port, its.protocol);
+                let detail = format!(
+                    "the listener has port {} and protocol {}",
+                    its.port, its.protocol
+                );
                 found.push(rule.miss(path, RuleMissReason::NotAddressed, vec![detail]));
                 continue;
             }
             let examined = self.with_dialect(gateway, |search| {
                 search.examine_listener((name, listener), &all, rule)
             });
-            let (reason, details) = examined.unwrap_or_else(|bad| (RuleMissReason::NotDecided, vec![bad]));
+            let (reason, details) =
+                examined.unwrap_or_else(|bad| (RuleMissReason::NotDecided, vec![bad]));
             found.push(rule.miss(path, reason, details));
         }
     }
@@ -221,10 +247,14 @@ impl Search<'_> {
     ) -> Option<RuleMiss> {
         let examined = self.with_mesh_dialect(|search| {
             let (index, _) = search.mesh_index(service, port, client)?;
-            index.routes.iter().any(|route| route.key == *rule.route).then(|| {
-                let none = HashSet::new();
-                search.examine((&index, &none), rule)
-            })
+            index
+                .routes
+                .iter()
+                .any(|route| route.key == *rule.route)
+                .then(|| {
+                    let none = HashSet::new();
+                    search.examine((&index, &none), rule)
+                })
         });
         let path = mesh_root(service, None, client).to_string();
         let (reason, details) = match examined {
@@ -253,7 +283,10 @@ impl<'a> DialectSearch<'_, 'a> {
             Err(NoMatchReason::HostnameNotServed) => Default::default(),
             Err(reason) => return (RuleMissReason::ListenerHostname, vec![reason.to_string()]),
         };
-        if !serving.iter().any(|other| other.node.node == listener.node.node) {
+        if !serving
+            .iter()
+            .any(|other| other.node.node == listener.node.node)
+        {
             let detail = match serving.first() {
                 Some(other) if listener.accepts_host(&self.request.host) => format!(
                     "the listener `{}` of the port has a more specific hostname (`{}`) and takes the host whole",
@@ -281,16 +314,24 @@ impl<'a> DialectSearch<'_, 'a> {
         rule: RuleAt<'_>,
     ) -> (RuleMissReason, Vec<String>) {
         let request = self.request;
-        let own = index.routes.iter().position(|route| route.key == *rule.route);
-        let is_own = |candidate: &RouteMatch| Some(candidate.route) == own && candidate.rule == rule.index;
+        let own = index
+            .routes
+            .iter()
+            .position(|route| route.key == *rule.route);
+        let is_own =
+            |candidate: &RouteMatch| Some(candidate.route) == own && candidate.rule == rule.index;
         let all: Vec<&RouteMatch> = index.of_host(&request.host, self.dialect, taken).collect();
         let mut candidates = all.iter().filter(|candidate| is_own(candidate)).peekable();
         let (Some(own), true) = (own, candidates.peek().is_some()) else {
-            return (RuleMissReason::RouteHostname, vec![self.hostnames(rule.route)]);
+            return (
+                RuleMissReason::RouteHostname,
+                vec![self.hostnames(rule.route)],
+            );
         };
         let winner = self.find(index, taken).and_then(|found| found.candidate);
         if winner.is_some_and(|winner| is_own(winner.found)) {
-            let undecided = winner.is_some_and(|winner| winner.is_undecided || winner.found.is_undecided);
+            let undecided =
+                winner.is_some_and(|winner| winner.is_undecided || winner.found.is_undecided);
             return match undecided {
                 true => (RuleMissReason::NotDecided, Vec::new()),
                 false => (RuleMissReason::TakesRequest, Vec::new()),
@@ -298,7 +339,12 @@ impl<'a> DialectSearch<'_, 'a> {
         }
         let (nearest, missing) = match self.nearest(index, own, candidates.copied()) {
             Some(found) => found,
-            None => return (RuleMissReason::NotDecided, vec!["requests of this protocol do not match it".to_owned()]),
+            None => {
+                return (
+                    RuleMissReason::NotDecided,
+                    vec!["requests of this protocol do not match it".to_owned()],
+                );
+            }
         };
         if !missing.is_empty() {
             return (RuleMissReason::UnmetCondition, missing);
@@ -307,9 +353,15 @@ impl<'a> DialectSearch<'_, 'a> {
             let route = index.routes.get(winner.found.route)?;
             let described = winner.found.conditions.describe(&route.patterns);
             let why = first_by(winner.found, nearest, self.dialect);
-            Some(format!("{}, rule {}, comes first: {described}; {why}", route.key, winner.found.rule))
+            Some(format!(
+                "{}, rule {}, comes first: {described}; {why}",
+                route.key, winner.found.rule
+            ))
         });
-        (RuleMissReason::OtherMatchFirst, details.into_iter().collect())
+        (
+            RuleMissReason::OtherMatchFirst,
+            details.into_iter().collect(),
+        )
     }
 
     /// The match with the fewest unmet conditions, and these.
@@ -346,7 +398,11 @@ impl<'a> DialectSearch<'_, 'a> {
         match names.is_empty() {
             true => "a route with a more specific hostname takes the host whole".to_owned(),
             false => {
-                let names: Vec<String> = names.iter().take(8).map(|name| format!("`{name}`")).collect();
+                let names: Vec<String> = names
+                    .iter()
+                    .take(8)
+                    .map(|name| format!("`{name}`"))
+                    .collect();
                 format!(
                     "the hostnames of the route ({}) do not include `{}`, or a route with a more specific one takes it whole",
                     names.join(", "),
@@ -379,7 +435,9 @@ fn first_by(winner: &RouteMatch, other: &RouteMatch, dialect: &Dialect) -> Strin
     }
     match winner.route == other.route {
         true => "it is an earlier rule of the same route".to_owned(),
-        false => "its hostname is more specific, or its route is older or the first by name".to_owned(),
+        false => {
+            "its hostname is more specific, or its route is older or the first by name".to_owned()
+        }
     }
 }
 

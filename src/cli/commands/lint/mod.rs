@@ -63,9 +63,11 @@ pub struct LintArgs {
 /// Output format of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LintFormat {
-    /// Human-readable text.
+    /// Human-readable text; on a terminal with short names of paths.
     #[value(alias = "table")]
     Text,
+    /// Human-readable text with full names of paths.
+    Wide,
     /// YAML.
     Yaml,
     /// JSON.
@@ -157,6 +159,7 @@ fn print(
 ) -> Result<(), CliError> {
     let text = match format {
         LintFormat::Text => return report::print(findings, Format::Table, states),
+        LintFormat::Wide => return report::print(findings, Format::Wide, states),
         LintFormat::Yaml => return report::print(findings, Format::Yaml, states),
         LintFormat::Json => return report::print(findings, Format::Json, states),
         LintFormat::Sarif => findings.sarif(states)?,

@@ -42,7 +42,7 @@ fn write_finding(finding: &Finding, out: &mut dyn Write, style: Style) -> io::Re
     let severity = finding.severity();
     let head = format!("{}:", severity_name(severity));
     let text = format!("{head} {} [{}]", one_line(&message.message), message.reason);
-    for (at, line) in lines(&text, INDENT).iter().enumerate() {
+    for (at, line) in lines(&text, INDENT, style).iter().enumerate() {
         match line.strip_prefix(&head).filter(|_| at == 0) {
             Some(rest) => {
                 let head = format!("{:<4} {head}", message.code);
@@ -52,14 +52,17 @@ fn write_finding(finding: &Finding, out: &mut dyn Write, style: Style) -> io::Re
         }
     }
     for place in &message.places {
-        for (at, line) in lines(&one_line(place), INDENT + 1).iter().enumerate() {
+        for (at, line) in lines(&one_line(place), INDENT + 1, style)
+            .iter()
+            .enumerate()
+        {
             let mark = if at == 0 { "-" } else { " " };
             writeln!(out, "{:>INDENT$} {line}", mark)?;
         }
     }
     let more = finding.further_places();
     if more > 0 {
-        writeln!(out, "{:>INDENT$} and {more} more: use --all", "-")?;
+        writeln!(out, "{:>INDENT$} and {more} more (`--all` lists them)", "-")?;
     }
     let at = [&message.location, &message.object];
     let at = at.into_iter().filter(|part| !part.is_empty());
@@ -83,8 +86,8 @@ fn columns() -> usize {
     text_width().min(WIDTH)
 }
 
-fn lines(text: &str, indent: usize) -> Vec<String> {
-    wrapped_to(&printable(text), columns(), indent)
+fn lines(text: &str, indent: usize, style: Style) -> Vec<String> {
+    wrapped_to(&style.sentence(&printable(text)), columns(), indent)
 }
 
 /// The name of a severity.
@@ -139,8 +142,7 @@ mod tests {
         several.count = 5;
         several.places = vec!["`a` is lost".to_owned(), "`b` is lost".to_owned()];
         let text = text_of(&findings(vec![several]));
-        let places =
-            "    - `a` is lost\n    - `b` is lost\n    - and 3 more: use --all\n  --> a.yaml:1";
+        let places = "    - `a` is lost\n    - `b` is lost\n    - and 3 more (`--all` lists them)\n  --> a.yaml:1";
         assert!(text.contains(places), "{text}");
     }
 
