@@ -33,6 +33,25 @@ pub(super) struct Connection {
 /// Connects to the server, or loads the manifests or the cluster, whichever the options select.
 /// Prints problems of the inputs on standard error.
 pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
+    connect_with(source, |loaded| {
+        print_warnings(&loaded.warnings);
+        print_note(loaded.note.as_deref());
+    })
+}
+
+/// Connects like [`connect`], and prints only the problems of the inputs that are not findings.
+pub(super) fn connect_for_findings(source: &SourceArgs) -> Result<Connection, CliError> {
+    connect_with(source, |loaded| {
+        let problems = loaded.local.source_problems.problems.iter();
+        let others = problems.filter(|problem| problem.code.is_none());
+        print_warnings(&others.map(ToString::to_string).collect::<Vec<_>>());
+    })
+}
+
+fn connect_with(
+    source: &SourceArgs,
+    report: impl FnOnce(&app::LoadedInputs),
+) -> Result<Connection, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
         let mut remote = RemoteBackend::connect(address, &source.tls.files(), REQUEST_TIMEOUT)?;
@@ -44,7 +63,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
             incomplete: false,
         });
     }
-    let loaded = load(&app::Inputs {
+    let loaded = app::load(&app::Inputs {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         controllers: source.controllers.settings(),
@@ -52,7 +71,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
-    print_note(loaded.note.as_deref());
+    report(&loaded);
     Ok(Connection {
         backend: Box::new(loaded.local),
         incomplete: loaded.incomplete,
@@ -65,13 +84,10 @@ fn print_note(note: Option<&str>) {
     }
 }
 
-/// Loads inputs and prints their problems on standard error.
-fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
-    let loaded = app::load(inputs)?;
-    for warning in &loaded.warnings {
+fn print_warnings(warnings: &[String]) {
+    for warning in warnings {
         console::print_error(&format!("warning: {warning}"));
     }
-    Ok(loaded)
 }
 
 /// The differences between two sets of manifests.
@@ -105,13 +121,12 @@ impl ManifestSet {
             manifests,
             ..inputs
         })?;
-        for warning in &loaded.warnings {
-            let warning = match &self.revision {
-                Some(revision) => revision.named(warning),
-                None => warning.clone(),
-            };
-            console::print_error(&format!("warning: {warning}"));
-        }
+        let named = |warning: &String| match &self.revision {
+            Some(revision) => revision.named(warning),
+            None => warning.clone(),
+        };
+        let warnings: Vec<String> = loaded.warnings.iter().map(named).collect();
+        print_warnings(&warnings);
         Ok(loaded)
     }
 }

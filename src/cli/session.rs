@@ -25,10 +25,20 @@ pub(super) struct Session {
 impl Session {
     /// Connects to the source, and resolves the names of the selected kinds.
     pub(super) fn open(args: &QueryArgs) -> Result<Self, CliError> {
+        Self::of(connect::connect(&args.source)?, args)
+    }
+
+    /// Opens a session like [`open`](Self::open) for a command that prints findings: what the findings say of the
+    /// inputs is not printed on standard error.
+    pub(super) fn open_for_findings(args: &QueryArgs) -> Result<Self, CliError> {
+        Self::of(connect::connect_for_findings(&args.source)?, args)
+    }
+
+    fn of(connection: connect::Connection, args: &QueryArgs) -> Result<Self, CliError> {
         let connect::Connection {
             mut backend,
             incomplete,
-        } = connect::connect(&args.source)?;
+        } = connection;
         let status = backend.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
         for text in &args.kinds {
@@ -370,6 +380,7 @@ mod tests {
         status.problems.push(v1::Problem {
             location: "A.x".to_owned(),
             message: "no route to host".to_owned(),
+            code: String::new(),
         });
         let session = session(&["A.x"], status);
         let reported = [StateReason::NotRead.kind_state("A.x".to_owned())];

@@ -15,6 +15,7 @@ mod builtin;
 mod cases;
 mod complete;
 mod crds;
+mod findings;
 mod insight;
 mod lost;
 mod matrix;

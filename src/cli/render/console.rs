@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use super::CliError;
 use super::text::{Style, printable};
 
 /// Returns buffered, locked standard output.
@@ -22,6 +23,17 @@ pub(in crate::cli) fn style() -> Style {
         true => style.with_short_names(),
         false => style,
     }
+}
+
+/// Writes a text to standard output.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(in crate::cli) fn write(text: &str) -> Result<(), CliError> {
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
 }
 
 /// Prints a message on standard error. Ignores write errors: they cannot be reported.

@@ -1,6 +1,6 @@
 //! [`Report`]: an answer that can be printed as text, JSON or YAML.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use super::document::Document;
 use super::session::{incomplete_line, incomplete_lines};
@@ -78,11 +78,6 @@ pub(in crate::cli) fn warn_incomplete(states: &[v1::KindState]) {
     for state in states {
         console::print_error(&format!("warning: {}", incomplete_line(state)));
     }
-}
-
-/// Whether standard output is a terminal, so that lines are wrapped.
-pub(in crate::cli) fn on_terminal() -> bool {
-    io::stdout().is_terminal()
 }
 
 /// Writes wrapped text. Lines after the first are indented by two more columns.

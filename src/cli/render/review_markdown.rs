@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::changes::{is_lost, path_end, value};
+use super::findings::severity_name;
 use super::policies::short_kind;
 use super::review::{MovedValue, Review};
 use super::short_path::short_path;
@@ -272,13 +273,10 @@ fn bare(out: &mut dyn Write, review: &Review, most: usize) -> io::Result<()> {
 }
 
 fn finding(finding: &v1::Finding) -> String {
-    let severity = match finding.severity() {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note | Severity::Unspecified => "note",
-    };
+    let severity = severity_name(finding.severity());
     format!(
-        "{severity} {}: {}: {}",
+        "{severity} {} {}: {}: {}",
+        finding.code,
         text(&finding.reason),
         code(&finding.object),
         text(&finding.message)

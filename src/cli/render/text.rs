@@ -140,7 +140,12 @@ impl Style {
         self.paint("36", text)
     }
 
-    /// The style of warnings and losses.
+    /// The style of findings that are less severe than errors.
+    pub(in crate::cli) fn warning(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    /// The style of errors and losses.
     pub(in crate::cli) fn alert(self, text: &str) -> String {
         self.paint("1;31", text)
     }

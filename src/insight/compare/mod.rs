@@ -49,7 +49,11 @@ pub fn preview_change(
     Ok(v1::PreviewChangeResponse {
         problems: problems
             .into_iter()
-            .map(|(location, message)| v1::Problem { location, message })
+            .map(|(location, message)| v1::Problem {
+                location,
+                message,
+                code: String::new(),
+            })
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),

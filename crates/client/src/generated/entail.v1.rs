@@ -1477,10 +1477,13 @@ pub struct ListFindingsRequest {
     /// fails with ABORTED: start again.
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
+    /// Maximum number of places of a finding; 3 if 0, at most 1 000.
+    #[prost(int32, tag = "4")]
+    pub max_places: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListFindingsResponse {
-    /// Sorted by severity, then location and object.
+    /// Sorted by severity, then location, object and code. One finding for each object and fact.
     #[prost(message, repeated, tag = "1")]
     pub findings: ::prost::alloc::vec::Vec<Finding>,
     #[prost(message, optional, tag = "2")]
@@ -1514,6 +1517,15 @@ pub struct Finding {
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "5")]
     pub message: ::prost::alloc::string::String,
+    /// Stable code of the reason, such as `E021`. `entail explain-code E021` explains it.
+    #[prost(string, tag = "6")]
+    pub code: ::prost::alloc::string::String,
+    /// Number of places where the fact holds: references, fields, rules, listeners. At least 1.
+    #[prost(uint64, tag = "7")]
+    pub count: u64,
+    /// The first places, each with its explanation; empty if `count` is 1, because `message` is then that of the place.
+    #[prost(string, repeated, tag = "8")]
+    pub places: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Nested message and enum types in `Finding`.
 pub mod finding {
@@ -1692,6 +1704,9 @@ pub struct Problem {
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
+    /// Stable code of the problem, such as `E001`; empty for problems of a cluster. `entail explain-code E001` explains it.
+    #[prost(string, tag = "3")]
+    pub code: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod policy_insight_service_client {
