@@ -33,15 +33,7 @@ pub(in crate::cli) fn write(
         return writeln!(out, "### Effective policies: no change");
     }
     writeln!(out, "### Effective policies: {}", headline(review))?;
-    if !states.is_empty() || review.changes.truncated {
-        writeln!(out, "\n**Not complete**\n")?;
-    }
-    for state in states {
-        writeln!(out, "- {}: {}", code(&state.kind), text(&state.message))?;
-    }
-    if review.changes.truncated {
-        writeln!(out, "- there are more changes than could be compared")?;
-    }
+    not_complete(out, review, states)?;
     let (lost, changed) = value_rows(&review.changes);
     let head = ["Object", "Kind", "Field", "Was"];
     table(out, "Lost", head, &lost, most)?;
@@ -90,6 +82,17 @@ pub(in crate::cli) fn write(
         )?;
     }
     Ok(())
+}
+
+/// What is not known, and whether there are more changes.
+fn not_complete(out: &mut dyn Write, review: &Review, states: &[v1::KindState]) -> io::Result<()> {
+    let is_truncated = review.changes.truncated;
+    let mut lines: Vec<String> = states
+        .iter()
+        .map(|state| format!("{}: {}", code(&state.kind), text(&state.message)))
+        .collect();
+    lines.extend(is_truncated.then(|| "there are more changes than could be compared".to_owned()));
+    list(out, "Not complete", &lines, usize::MAX)
 }
 
 /// The worst that the change does, in a few words.
