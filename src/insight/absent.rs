@@ -72,15 +72,16 @@ fn not_found(reason: &str, message: String) -> Failure {
 
 /// The visible objects that a name which does not exist may mean: the same name elsewhere, or a similar one.
 fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> String {
-    let of_kind: Vec<ObjectKey> = world
-        .store()
-        .of_kind(&key.kind)
+    // Each object may be a question to the API server: of other namespaces none is asked.
+    let is_all = visibility.is_unrestricted();
+    let of_kind = world.store().of_kind(&key.kind);
+    let of_kind = of_kind.filter(|((namespace, _), _)| is_all || *namespace == key.namespace);
+    let mut of_kind: Vec<ObjectKey> = of_kind
         .map(|((namespace, name), _)| {
             ObjectKey::new(key.kind.clone(), namespace.clone(), name.clone())
         })
         .collect();
     visibility.prepare(&of_kind);
-    let mut of_kind = of_kind;
     of_kind.retain(|other| visibility.includes_object(other));
     let same_name = of_kind.iter().filter(|other| other.name == key.name);
     let mut names: Vec<String> = same_name.map(query_name).collect();

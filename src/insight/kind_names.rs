@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use hashbrown::HashSet;
+
 use super::Visibility;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, groups, nearest};
@@ -23,21 +25,28 @@ const SHORT_NAMES: [(&str, &str, &str); 10] = [
     (groups::APIEXTENSIONS, "CustomResourceDefinition", "crd"),
 ];
 
-/// Returns the kinds that a name means, those with objects first. Names are compared without case; a group may follow a
-/// dot, after a version or not.
-pub(super) fn kinds_named(text: &str, world: &World) -> Vec<GroupKind> {
+/// Returns the kinds that a name means. Names are compared without case; a group may follow a dot, after a version or not.
+/// Those with objects come first for callers that see everything; for others those that are known without objects, so that
+/// objects that they may not see change nothing.
+pub(super) fn kinds_named(
+    text: &str,
+    world: &World,
+    visibility: &dyn Visibility,
+) -> Vec<GroupKind> {
     let (name, group) = parts(text);
-    let in_group = |kind: &GroupKind| group.is_none_or(|group| is_group(kind, group));
-    let known = with_objects(world).chain(known_kinds(world));
-    let mut found: Vec<GroupKind> = Vec::new();
-    for kind in known.filter(|kind| in_group(kind) && is_named(kind, &name)) {
-        if !found.contains(&kind) {
-            found.push(kind);
-        }
+    let is_meant =
+        |kind: &GroupKind| group.is_none_or(|group| is_group(kind, group)) && is_named(kind, &name);
+    let mut found: Vec<GroupKind> = known_kinds(world).filter(is_meant).collect();
+    let with_objects: Vec<GroupKind> = with_objects(world).filter(is_meant).collect();
+    match visibility.is_unrestricted() {
+        true => drop(found.splice(0..0, with_objects)),
+        false => found.extend(with_objects),
     }
+    let mut seen: HashSet<GroupKind> = HashSet::new();
+    found.retain(|kind| seen.insert(kind.clone()));
     if found.is_empty() {
         found = defined_as(&name, world);
-        found.retain(in_group);
+        found.retain(|kind| group.is_none_or(|group| is_group(kind, group)));
     }
     found
 }
@@ -60,7 +69,7 @@ fn parts(text: &str) -> (String, Option<&str>) {
 
 /// Whether a name means a kind. Kinds that only objects tell of count for callers that see everything.
 pub(super) fn is_kind(text: &str, world: &World, visibility: &dyn Visibility) -> bool {
-    let mut kinds = kinds_named(text, world).into_iter();
+    let mut kinds = kinds_named(text, world, visibility).into_iter();
     match visibility.is_unrestricted() {
         true => kinds.next().is_some(),
         false => kinds.any(|kind| {

@@ -55,7 +55,7 @@ impl QuerySubject {
         if kind.is_empty() || name.is_empty() {
             return Err(malformed(text));
         }
-        let kinds = named(kind, world).into_iter();
+        let kinds = named(kind, world, visibility).into_iter();
         let keys = kinds.map(|kind| ObjectKey::new(kind, namespace, name));
         let mut keys: Vec<ObjectKey> = keys.collect();
         // Of several kinds with the name, the first one that has such an object.
@@ -171,7 +171,7 @@ fn malformed(text: &str) -> Failure {
 }
 
 /// The kinds that a name means (see [`kinds_named`]), or the parsed name if there are none.
-fn named(text: &str, world: &World) -> Vec<GroupKind> {
+fn named(text: &str, world: &World, visibility: &dyn Visibility) -> Vec<GroupKind> {
     // `Kind:section`, or `Kind:section.group` (specification 2.14). A group has no section.
     let (resource, section) = match text.split_once(':') {
         None => (text.to_owned(), None),
@@ -180,7 +180,7 @@ fn named(text: &str, world: &World) -> Vec<GroupKind> {
             None => (resource.to_owned(), Some(rest)),
         },
     };
-    let mut kinds = kinds_named(&resource, world);
+    let mut kinds = kinds_named(&resource, world, visibility);
     if kinds.is_empty() {
         kinds.push(GroupKind::parse(&resource));
     }
