@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use super::AppError;
 use super::object_cache::ObjectCache;
 use crate::config::{ClusterSettings, Inputs};
-use crate::insight::SourceProblems;
+use crate::insight::{SourceProblem, SourceProblems};
 use crate::source::cluster::{
     ApiTimeouts, Cluster, ClusterConfig, DesiredKinds, KnownObjects, WatchFilter,
 };
@@ -73,6 +73,20 @@ pub(super) fn desired_after(cache: &ObjectCache, after: u64) -> DesiredKinds {
     }
 }
 
+/// Converts problems of a cluster, each with its location.
+pub(super) fn cluster_problems(problems: Vec<(String, String)>) -> SourceProblems {
+    let problems = problems.into_iter();
+    SourceProblems {
+        problems: problems
+            .map(|(location, message)| SourceProblem {
+                location,
+                message,
+                code: None,
+            })
+            .collect(),
+    }
+}
+
 /// Reads a cluster once. Returns its problems, and whether all desired kinds are in sync.
 pub(super) fn read(
     cache: &mut ObjectCache,
@@ -98,7 +112,7 @@ pub(super) fn read(
         let mut source_problems = SourceProblems::default();
         while let Ok(Some(update)) = timeout_at(end, updates.recv()).await {
             cache.apply(update.change);
-            source_problems.problems = update.problems;
+            source_problems = cluster_problems(update.problems);
             if update.is_complete {
                 return Ok((source_problems, true));
             }
@@ -106,7 +120,7 @@ pub(super) fn read(
         }
         if cache.objects() == 0 {
             let problems = source_problems.problems.iter();
-            let problems = problems.map(|(location, message)| format!("{location}: {message}"));
+            let problems = problems.map(ToString::to_string);
             let mut messages = vec![format!(
                 "nothing could be read from the API server {url} within {} s",
                 READ_TIMEOUT.as_secs()

@@ -10,9 +10,9 @@ use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::config::ControllerSettings;
-use crate::insight::{LocalBackend, SourceProblems, missing_crds};
+use crate::insight::{Code, LocalBackend, SourceProblem, SourceProblems, missing_crds};
 use crate::snapshot::Version;
-use crate::source::manifests::{Limits, Manifests, Problem};
+use crate::source::manifests::{Limits, Manifests, Problem, ProblemKind};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ProfileSources, Store};
 
@@ -61,10 +61,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     let note = missing_crds(snapshot.world(), &[]);
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
-    let warnings = warnings
-        .map(|(location, message)| format!("{location}: {message}"))
-        .chain(refused)
-        .collect();
+    let warnings = warnings.map(ToString::to_string).chain(refused).collect();
     Ok(LoadedInputs {
         local: LocalBackend {
             snapshot: Arc::new(snapshot),
@@ -85,7 +82,7 @@ pub(super) fn limits(inputs: &Inputs) -> Limits {
     }
 }
 
-/// Converts problems of manifests to pairs of location and message.
+/// Converts problems of manifests.
 pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
     let located = |problem: &Problem| {
         let location = match problem.line {
@@ -97,7 +94,16 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
         } else {
             ""
         };
-        (location, format!("{}{kept}", problem.message))
+        SourceProblem {
+            location,
+            message: format!("{}{kept}", problem.message),
+            code: Some(match problem.kind {
+                ProblemKind::Broken => Code::Broken,
+                ProblemKind::Malformed => Code::Malformed,
+                ProblemKind::Unreadable => Code::Unreadable,
+                ProblemKind::Duplicate => Code::Duplicate,
+            }),
+        }
     };
     SourceProblems {
         problems: problems.iter().map(located).collect(),

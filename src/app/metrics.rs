@@ -320,7 +320,7 @@ impl MetricsSource {
         }
         let source_problems = self.source_problems.borrow();
         let problems = source_problems.problems.iter();
-        let problems = problems.map(|(location, message)| format!("{location}: {message}"));
+        let problems = problems.map(ToString::to_string);
         Readiness {
             is_ready: has_snapshot && !is_stopping,
             lines,

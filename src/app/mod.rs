@@ -9,6 +9,7 @@ mod port_file;
 mod problem_log;
 mod reconciler;
 mod reviews;
+mod revision;
 mod serve;
 mod shared_state;
 mod sockets;
@@ -19,6 +20,7 @@ use crate::server::ServeError;
 
 pub use crate::config::{ClusterSettings, Inputs, ServeSettings};
 pub use load::{LoadedInputs, files_of, load};
+pub use revision::{Revision, RevisionRange};
 pub use serve::{run, serve};
 pub use sockets::BoundAddresses;
 pub use values::{change_world, load_values, load_values_with, read_values, world_of};

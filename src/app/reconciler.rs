@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::checkpoints::CheckpointData;
+use super::cluster::cluster_problems;
 use super::cluster::desired_after;
 use super::load::source_problems;
 use super::metrics::LONG_BUILD;
@@ -17,7 +18,7 @@ use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
 use super::shared_state::{SharedState, record_now, whole_millis};
 use super::sync_time::SyncTime;
-use crate::insight::SourceProblems;
+use crate::insight::{SourceProblem, SourceProblems};
 use crate::server::Health;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::cluster::{self, DesiredKinds};
@@ -67,9 +68,7 @@ impl From<cluster::ClusterUpdate> for SourceUpdate {
             number: update.number,
             is_partial: !update.is_complete,
             is_loading: update.is_loading,
-            problems: SourceProblems {
-                problems: update.problems,
-            },
+            problems: cluster_problems(update.problems),
             change: update.change,
             synced_at: update.synced_at.map(Into::into),
         }
@@ -375,7 +374,7 @@ impl ReconcilerState {
                 differs
             });
         let problems = update.problems.problems.iter();
-        let lines = problems.map(|(location, message)| format!("{location}: {message}"));
+        let lines = problems.map(ToString::to_string);
         self.problem_log.log_new(lines.collect(), "source");
     }
 
@@ -390,8 +389,11 @@ impl ReconcilerState {
             .source_problems
             .send_modify(|source_problems| {
                 let mut current = SourceProblems::clone(source_problems);
-                let message = "source stopped: restart the server and see its log".to_owned();
-                current.problems.push(("source".to_owned(), message));
+                current.problems.push(SourceProblem {
+                    location: "source".to_owned(),
+                    message: "source stopped: restart the server and see its log".to_owned(),
+                    code: None,
+                });
                 *source_problems = Arc::new(current);
             });
     }

@@ -1,10 +1,11 @@
 //! Command line options that several commands share.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::CliError;
+use super::names::NameArgs;
 use crate::config::{ClusterSettings, ClusterTimeouts, ControllerSettings};
 use entail_client::ClientTls;
 use entail_core::model::{GroupKind, groups};
@@ -164,7 +165,7 @@ pub struct ClusterArgs {
     #[arg(long, conflicts_with = "manifests", help_heading = SOURCE)]
     pub context: Option<String>,
     /// Only objects in this namespace of the cluster. May be repeated.
-    #[arg(long = "namespace", value_name = "NAMESPACE", conflicts_with = "manifests", help_heading = SOURCE)]
+    #[arg(long = "only-namespace", value_name = "NAMESPACE", conflicts_with = "manifests", help_heading = SOURCE)]
     pub namespaces: Vec<String>,
     /// Only this Gateway of the cluster. May be repeated.
     #[arg(long = "gateway", value_name = "NAMESPACE/NAME", value_parser = gateway_name, conflicts_with = "manifests", help_heading = SOURCE)]
@@ -177,10 +178,9 @@ pub struct ClusterArgs {
 /// The options of a query: the name, the source, the policy kinds, and the output format.
 #[derive(Args, Clone, Debug)]
 pub struct QueryArgs {
-    /// A path (`gateways/...`, `mesh/...`, `gatewayclasses/...`, `namespaces/...`) or an object
-    /// (`kind/namespace/name`, such as `httproute/baker/bread`).
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
+    /// The name.
+    #[command(flatten)]
+    pub name: NameArgs,
     /// The source of answers.
     #[command(flatten)]
     pub source: SourceArgs,
@@ -209,9 +209,11 @@ pub struct CommonArgs {
 /// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Human-readable table.
+    /// Human-readable table; on a terminal with short names of paths.
     #[default]
     Table,
+    /// Human-readable table with full names of paths.
+    Wide,
     /// YAML.
     Yaml,
     /// JSON.
@@ -239,17 +241,17 @@ pub struct TestArgs {
     pub profiles: Vec<PathBuf>,
 }
 
-/// Whether a name is a path name: begins with the root of one.
-pub(super) fn is_path(name: &str) -> bool {
-    ["gateways/", "gatewayclasses/", "namespaces/", "mesh/"]
-        .iter()
-        .any(|root| name.starts_with(root))
+impl Format {
+    /// Whether the output is text for people.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Table | Self::Wide)
+    }
 }
 
 impl CommonArgs {
     /// Adds a name.
     #[must_use]
-    pub(super) fn with_name(self, name: Option<String>) -> QueryArgs {
+    pub(super) fn with_name(self, name: NameArgs) -> QueryArgs {
         QueryArgs {
             name,
             source: self.source,
@@ -260,24 +262,20 @@ impl CommonArgs {
 }
 
 impl QueryArgs {
-    /// Moves NAME back from a list option that consumed it, as in `get --manifests FOLDER NAME`.
-    ///
-    /// `--manifests` and `--profiles` take several values, so that they also match a NAME that
-    /// follows them. Their last value is NAME if it looks like a name and no such file exists.
+    /// Moves NAME back from list options that consumed it.
     #[must_use]
     pub(super) fn recover_name(mut self) -> Self {
         let lists = [&mut self.source.manifests, &mut self.source.profiles];
-        for list in lists {
-            if self.name.is_some() || list.len() < 2 {
-                continue;
-            }
-            let last = list.last().filter(|path| is_name(path));
-            if let Some(name) = last.and_then(|path| path.to_str()) {
-                self.name = Some(name.to_owned());
-                list.pop();
-            }
-        }
+        self.name.recover(lists);
         self
+    }
+
+    /// The name as one word; `None` if there is none.
+    ///
+    /// # Errors
+    /// The words and the namespace do not form one name.
+    pub(super) fn name(&self) -> Result<Option<String>, CliError> {
+        self.name.name()
     }
 }
 
@@ -329,17 +327,6 @@ fn gateway_name(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Whether a value of `--manifests` looks like a name and is not an existing file.
-fn is_name(path: &Path) -> bool {
-    let Some(text) = path.to_str() else {
-        return false;
-    };
-    let parts = text.split('/').collect::<Vec<_>>();
-    let is_object = matches!(parts.len(), 2 | 3) && parts.iter().all(|part| !part.is_empty());
-    let is_relative = text.starts_with(['/', '.', '~']);
-    (is_path(text) || is_object) && !is_relative && !path.exists()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,30 +335,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: QueryArgs,
-    }
-
-    fn parse(line: &[&str]) -> (Option<String>, usize) {
-        let all = std::iter::once("x").chain(line.iter().copied());
-        let args = Line::try_parse_from(all).unwrap().args.recover_name();
-        (args.name, args.source.manifests.len())
-    }
-
-    #[test]
-    fn a_name_may_precede_or_follow_the_manifests() {
-        let name = Some("httproute/a/b".to_owned());
-        assert_eq!(
-            parse(&["httproute/a/b", "--manifests", "x", "y"]),
-            (name.clone(), 2)
-        );
-        assert_eq!(parse(&["--manifests", "x", "httproute/a/b"]), (name, 1));
-        assert_eq!(parse(&["--manifests", "x", "./a/b"]), (None, 2));
-        assert_eq!(parse(&["--manifests", "httproute/a/b"]), (None, 1));
-        let path = Some("gateways/a/b/listeners/c".to_owned());
-        assert_eq!(
-            parse(&["--manifests", "x", "gateways/a/b/listeners/c"]),
-            (path, 1)
-        );
+        _args: QueryArgs,
     }
 
     #[test]

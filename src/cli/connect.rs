@@ -33,6 +33,25 @@ pub(super) struct Connection {
 /// Connects to the server, or loads the manifests or the cluster, whichever the options select.
 /// Prints problems of the inputs on standard error.
 pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
+    connect_with(source, |loaded| {
+        print_warnings(&loaded.warnings);
+        print_note(loaded.note.as_deref());
+    })
+}
+
+/// Connects like [`connect`], and prints only the problems of the inputs that are not findings.
+pub(super) fn connect_for_findings(source: &SourceArgs) -> Result<Connection, CliError> {
+    connect_with(source, |loaded| {
+        let problems = loaded.local.source_problems.problems.iter();
+        let others = problems.filter(|problem| problem.code.is_none());
+        print_warnings(&others.map(ToString::to_string).collect::<Vec<_>>());
+    })
+}
+
+fn connect_with(
+    source: &SourceArgs,
+    report: impl FnOnce(&app::LoadedInputs),
+) -> Result<Connection, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
         let mut remote = RemoteBackend::connect(address, &source.tls.files(), REQUEST_TIMEOUT)?;
@@ -44,7 +63,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
             incomplete: false,
         });
     }
-    let loaded = load(&app::Inputs {
+    let loaded = app::load(&app::Inputs {
         manifests: source.manifests.clone(),
         profiles: source.profiles.clone(),
         controllers: source.controllers.settings(),
@@ -52,7 +71,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
-    print_note(loaded.note.as_deref());
+    report(&loaded);
     Ok(Connection {
         backend: Box::new(loaded.local),
         incomplete: loaded.incomplete,
@@ -65,44 +84,69 @@ fn print_note(note: Option<&str>) {
     }
 }
 
-/// Loads inputs and prints their problems on standard error.
-fn load(inputs: &app::Inputs) -> Result<app::LoadedInputs, CliError> {
-    let loaded = app::load(inputs)?;
-    for warning in &loaded.warnings {
+fn print_warnings(warnings: &[String]) {
+    for warning in warnings {
         console::print_error(&format!("warning: {warning}"));
     }
-    Ok(loaded)
 }
 
 /// The differences between two sets of manifests.
 pub(super) struct Comparison {
     /// The differences.
     pub(super) reply: v1::PreviewChangeResponse,
+    /// The backend of the first set.
+    pub(super) before: Box<dyn QueryBackend>,
     /// The backend of the second set; `incomplete` covers both sets.
     pub(super) after: Connection,
     /// The policy kinds of the first set.
     pub(super) kinds_before: Vec<v1::KindStatus>,
 }
 
+/// A set of manifests to compare.
+pub(super) struct ManifestSet {
+    /// Files and directories, or `-` for standard input.
+    pub(super) paths: Vec<PathBuf>,
+    /// The git revision that they are of.
+    pub(super) revision: Option<app::Revision>,
+}
+
+impl ManifestSet {
+    /// Loads the set, and prints its problems on standard error.
+    fn load(&self, inputs: app::Inputs) -> Result<app::LoadedInputs, CliError> {
+        let manifests = match &self.revision {
+            Some(revision) => revision.roots().to_vec(),
+            None => self.paths.clone(),
+        };
+        let loaded = app::load(&app::Inputs {
+            manifests,
+            ..inputs
+        })?;
+        let named = |warning: &String| match &self.revision {
+            Some(revision) => revision.named(warning),
+            None => warning.clone(),
+        };
+        let warnings: Vec<String> = loaded.warnings.iter().map(named).collect();
+        print_warnings(&warnings);
+        Ok(loaded)
+    }
+}
+
 /// Loads two sets of manifests and compares their effective policies.
 pub(super) fn compare(
-    sets: [&Path; 2],
+    [before, after]: [ManifestSet; 2],
     profiles: &[PathBuf],
     controllers: &ControllerArgs,
     allow_partial: bool,
     limits: ManifestArgs,
 ) -> Result<Comparison, CliError> {
-    let [before, after] = sets.map(|path| {
-        load(&app::Inputs {
-            manifests: vec![path.to_owned()],
-            profiles: profiles.to_vec(),
-            controllers: controllers.settings(),
-            allow_partial,
-            max_manifest_mib: limits.max_manifest_size,
-            cluster: None,
-        })
-    });
-    let (mut before, after) = (before?, after?);
+    let inputs = || app::Inputs {
+        profiles: profiles.to_vec(),
+        controllers: controllers.settings(),
+        allow_partial,
+        max_manifest_mib: limits.max_manifest_size,
+        ..app::Inputs::default()
+    };
+    let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
     print_note(before.note.as_deref());
     if after.note != before.note {
         print_note(after.note.as_deref());
@@ -112,6 +156,7 @@ pub(super) fn compare(
     Ok(Comparison {
         reply,
         kinds_before: before.local.server_status()?.kinds,
+        before: Box::new(before.local),
         after: Connection {
             backend: Box::new(after.local),
             incomplete: before.incomplete || after.incomplete,

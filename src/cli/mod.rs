@@ -9,10 +9,13 @@ mod connect;
 mod envoy_admin;
 mod error;
 mod levels;
+mod names;
 mod policies;
 mod remote;
 mod render;
+mod review;
 mod session;
+mod why_not;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,8 +27,8 @@ pub use args::{CommonArgs, Format, QueryArgs, SourceArgs, TestArgs};
 pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
-    completion, descriptors, diff, explain, get, health, lint, preview, profiles, reach, resolve,
-    status, topology, verify, version,
+    completion, descriptors, diff, explain, explain_code, get, health, lint, preview, profiles,
+    reach, resolve, status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -60,7 +63,9 @@ enum Command {
     /// List the paths and objects that a policy affects.
     Reach(reach::ReachArgs),
     /// Check policies for problems: invalid specs, missing targets, lost values, ambiguous settings.
-    Lint(lint::LintArgs),
+    Lint(Box<lint::LintArgs>),
+    /// Print the page about the code of a finding, or of a reason in an explanation; list all codes.
+    ExplainCode(explain_code::ExplainCodeArgs),
     /// Show how effective policies differ between two sets of manifests; exit code 1 if any is lost.
     Diff(diff::DiffArgs),
     /// Show the effect of a change before it is applied; exit code 1 if a value or a path is lost.
@@ -127,7 +132,8 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Resolve(args) => resolve::run(*args),
         Command::Status(args) => status::run(args),
         Command::Reach(args) => reach::run(args),
-        Command::Lint(args) => lint::run(args),
+        Command::Lint(args) => lint::run(*args),
+        Command::ExplainCode(args) => explain_code::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Preview(args) => preview::run(args),
         Command::Verify(args) => verify::run(*args),

@@ -18,6 +18,25 @@ pub(super) struct NamedPolicy {
     pub(super) reply: v1::ListAffectedResponse,
 }
 
+/// A policy that is attached to a Namespace.
+pub(super) struct NamespacePolicy {
+    /// `kind/namespace/name`, the form that commands accept.
+    pub(super) name: String,
+    /// How far it is in force, or why it is not.
+    pub(super) in_force: String,
+    /// The number of paths at its effective level that it reaches.
+    pub(super) paths: u64,
+}
+
+/// The policies of a Namespace.
+#[derive(Default)]
+pub(super) struct NamespacePolicies {
+    /// Those that are attached to the Namespace itself.
+    pub(super) attached: Vec<NamespacePolicy>,
+    /// The names of those in the namespace that are attached to other objects, or to none.
+    pub(super) others: Vec<String>,
+}
+
 /// All policies of the selected kinds.
 pub(super) struct PolicyList {
     /// In the order of the reply.
@@ -63,6 +82,58 @@ pub(super) fn get_policy(
         )));
     }
     Ok(NamedPolicy { status, reply })
+}
+
+/// Queries the policies of a Namespace, with what those that are attached to it reach.
+pub(super) fn attached_to_namespace(
+    session: &mut Session,
+    namespace: &str,
+) -> Result<NamespacePolicies, CliError> {
+    let node = format!("Namespace/{namespace}");
+    let all = list_policies(session)?.policies.into_iter();
+    let is_attached = |status: &v1::PolicyStatus| {
+        let mut nodes = status
+            .references
+            .iter()
+            .flat_map(|reference| &reference.nodes);
+        nodes.any(|other| *other == node)
+    };
+    let is_inside = |status: &v1::PolicyStatus| {
+        let policy = status.policy.as_ref();
+        policy.is_some_and(|policy| policy.namespace == namespace)
+    };
+    let mut found = NamespacePolicies::default();
+    for status in all {
+        let name = query_name(&status);
+        if is_attached(&status) {
+            found.attached.push(NamespacePolicy {
+                name,
+                in_force: in_force(&status),
+                paths: status.paths,
+            });
+        } else if is_inside(&status) {
+            found.others.push(name);
+        }
+    }
+    Ok(found)
+}
+
+/// How far a policy is in force, in words.
+fn in_force(status: &v1::PolicyStatus) -> String {
+    let refused = status
+        .conditions
+        .iter()
+        .find(|condition| condition.status != "True");
+    match &*status.in_force {
+        "All" | "AllWithAdditions" => "in force".to_owned(),
+        "Part" | "PartWithAdditions" => "in force in part".to_owned(),
+        "None" => "overridden everywhere".to_owned(),
+        "NoScope" => "in force nowhere".to_owned(),
+        _ => match refused {
+            Some(condition) => format!("{}: {}", condition.reason, condition.message),
+            None => "listed".to_owned(),
+        },
+    }
 }
 
 /// Queries all policies.

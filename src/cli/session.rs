@@ -4,7 +4,7 @@ use super::levels::kind_name;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
-use crate::insight::{QueryBackend, QueryError};
+use crate::insight::{QueryBackend, QueryError, is_name_of};
 use crate::snapshot::Snapshot;
 use entail_core::model::GroupKind;
 use v1::get_effective_policies_request::Target;
@@ -25,10 +25,20 @@ pub(super) struct Session {
 impl Session {
     /// Connects to the source, and resolves the names of the selected kinds.
     pub(super) fn open(args: &QueryArgs) -> Result<Self, CliError> {
+        Self::of(connect::connect(&args.source)?, args)
+    }
+
+    /// Opens a session like [`open`](Self::open) for a command that prints findings: what the findings say of the
+    /// inputs is not printed on standard error.
+    pub(super) fn open_for_findings(args: &QueryArgs) -> Result<Self, CliError> {
+        Self::of(connect::connect_for_findings(&args.source)?, args)
+    }
+
+    fn of(connection: connect::Connection, args: &QueryArgs) -> Result<Self, CliError> {
         let connect::Connection {
             mut backend,
             incomplete,
-        } = connect::connect(&args.source)?;
+        } = connection;
         let status = backend.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
         for text in &args.kinds {
@@ -197,22 +207,18 @@ fn resolve_kind(status: &v1::GetServerStatusResponse, text: &str) -> Result<Stri
     if let Some(kind) = all().find(|kind| kind.eq_ignore_ascii_case(text)) {
         return Ok(kind.to_owned());
     }
-    let short = |kind: &str| {
-        kind.split_once('.')
-            .map_or(kind.to_owned(), |(k, _)| k.to_owned())
-    };
-    let mut matching: Vec<String> = all()
-        .filter(|kind| short(kind).eq_ignore_ascii_case(text))
-        .map(str::to_owned)
+    let listed = status.kinds.iter();
+    let mut matching: Vec<String> = listed
+        .clone()
+        .filter(|listed| is_name_of(text, &GroupKind::parse(&listed.kind), &listed.names))
+        .map(|listed| listed.kind.clone())
         .collect();
     if matching.is_empty() {
         // The name of a resource kind selects all of its sections.
-        let resources = all().map(|kind| GroupKind::parse(kind).resource().to_string());
-        matching.extend(resources.filter(|kind| {
-            [kind.as_str(), &short(kind)]
-                .iter()
-                .any(|name| name.eq_ignore_ascii_case(text))
-        }));
+        let resources =
+            listed.map(|listed| (GroupKind::parse(&listed.kind).resource(), &listed.names));
+        let named = resources.filter(|(resource, names)| is_name_of(text, resource, names));
+        matching.extend(named.map(|(resource, _)| resource.to_string()));
         matching.dedup();
     }
     match matching.as_slice() {
@@ -374,6 +380,7 @@ mod tests {
         status.problems.push(v1::Problem {
             location: "A.x".to_owned(),
             message: "no route to host".to_owned(),
+            code: String::new(),
         });
         let session = session(&["A.x"], status);
         let reported = [StateReason::NotRead.kind_state("A.x".to_owned())];

@@ -100,16 +100,21 @@ pub trait QueryBackend {
         request: v1::ListFindingsRequest,
     ) -> Result<v1::ListFindingsResponse, QueryError>;
 
-    /// Returns all pages of findings as one.
+    /// Returns all pages of findings as one, each finding with up to `max_places` places.
     ///
     /// # Errors
     /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
-    fn all_findings(&mut self, kinds: Vec<String>) -> Result<v1::ListFindingsResponse, QueryError> {
+    fn all_findings(
+        &mut self,
+        kinds: Vec<String>,
+        max_places: i32,
+    ) -> Result<v1::ListFindingsResponse, QueryError> {
         let ask = |page_token| {
             self.list_findings(v1::ListFindingsRequest {
                 kinds: kinds.clone(),
                 page_size: PAGE_SIZE,
                 page_token,
+                max_places,
             })
         };
         all_pages(ask)

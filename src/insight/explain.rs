@@ -40,7 +40,7 @@ pub fn explain(
     visibility: &dyn Visibility,
 ) -> Result<v1::ExplainResponse, Failure> {
     let world = snapshot.world();
-    let subject = QuerySubject::read(&request.name, world)?;
+    let subject = QuerySubject::read(&request.name, world, visibility)?;
     let requested = requested_kinds(&request.kinds)?;
     let kinds = world.kinds().iter().enumerate();
     let kinds: Vec<(usize, &PolicyKind)> = kinds

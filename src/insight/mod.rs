@@ -1,11 +1,14 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
+mod absent;
 mod backend;
 mod budget;
+mod codes;
 mod compare;
 mod explain;
 mod failure;
 mod findings;
+mod kind_names;
 mod lookup;
 mod parameters;
 mod part;
@@ -23,11 +26,13 @@ mod waypoints;
 
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
+pub use codes::Code;
 pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub(crate) use failure::{MAX_NAMED, shortened};
-pub use findings::{list_findings, missing_crds};
+pub use findings::{MAX_PLACES, list_findings, missing_crds};
+pub(crate) use kind_names::is_name_of;
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};
 pub use part::{VisibleParts, visible_part};
 pub use paths::list_paths;
@@ -37,7 +42,7 @@ pub use resolve::{
     MAX_REQUEST_BYTES, matching_rule_paths, path_ref, resolve_request, try_resolve_request,
 };
 pub use rule_ref::{RuleName, RuleRef, rule_paths};
-pub use status::{SourceProblems, server_status};
+pub use status::{SourceProblem, SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
 pub use visibility::{AccessScope, Coverage, ObjectVisibility, Visibility};

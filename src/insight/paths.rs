@@ -1,5 +1,6 @@
 //! Lists paths in pages.
 
+use super::absent::object_failure;
 use super::failure::{MAX_NAMED, shortened};
 use super::lookup::incomplete_kinds;
 use super::subject::SubjectNodes;
@@ -8,7 +9,7 @@ use super::{Failure, FailureCode, QuerySubject, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::engine::PathEngine;
-use entail_core::model::{Level, PathErrorReason, PathName};
+use entail_core::model::{Level, PathName};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
 
 /// Page size of requests without one.
@@ -30,7 +31,7 @@ pub fn list_paths(
 ) -> Result<v1::ListPathsResponse, Failure> {
     let engine = snapshot.engine();
     Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
-    let subject = QuerySubject::read(&request.name, snapshot.world())?;
+    let subject = QuerySubject::read(&request.name, snapshot.world(), visibility)?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;
     let subject_nodes = subject.nodes(engine);
@@ -78,6 +79,7 @@ pub fn list_paths(
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &[], visibility),
         truncated: visibility.is_truncated(),
+        object: subject.object_name().unwrap_or_default(),
     })
 }
 
@@ -282,22 +284,10 @@ pub(super) fn no_path_failure(
     visibility: &dyn Visibility,
 ) -> Failure {
     let engine = snapshot.engine();
-    let shown = shortened(name);
-    let subject = QuerySubject::read(name, engine.world());
-    // That a rule delegates to an object tells of Routes that the caller may not see.
-    if let Ok(QuerySubject::Object(key, _)) = subject
-        && visibility.is_unrestricted()
-        && engine.world().topology().is_delegated(&key)
+    if let Ok(QuerySubject::Object(key, section)) =
+        QuerySubject::read(name, engine.world(), visibility)
     {
-        return Failure {
-            code: FailureCode::NotFound,
-            reason: PathErrorReason::DelegationNotFollowed.to_string(),
-            message: format!(
-                "`{shown}` is on no path: rules delegate to it or to a Route that names it, and these are not followed \
-                 (`entail lint` says why)"
-            ),
-            nearest: String::new(),
-        };
+        return object_failure(snapshot, name, (&key, section.as_deref()), visibility);
     }
     let located = PathName::parse(name).map(|path| (path, engine.locate(&path)));
     match located {
@@ -305,13 +295,6 @@ pub(super) fn no_path_failure(
         Ok((path, Ok(None))) => {
             Failure::not_found(snapshot, name, snapshot.path_reason(&path), visibility)
         }
-        _ => Failure {
-            code: FailureCode::NotFound,
-            reason: "NotOnAPath".to_owned(),
-            message: format!(
-                "`{shown}` is on no path: it does not exist, or no path goes through it"
-            ),
-            nearest: String::new(),
-        },
+        _ => Failure::no_such_object(format!("no path is below `{}`", shortened(name))),
     }
 }

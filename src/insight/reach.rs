@@ -127,7 +127,7 @@ fn policy_named(
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<(usize, usize), Failure> {
-    if let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? {
+    if let QuerySubject::Object(key, None) = QuerySubject::read(name, world, visibility)? {
         // The name of a resource kind stands for its sections (specification 2.14).
         let object = ObjectKey {
             kind: key.kind.resource(),
@@ -378,7 +378,7 @@ pub(super) fn affecting(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
-    let subject = QuerySubject::read(object, world)?;
+    let subject = QuerySubject::read(object, world, visibility)?;
     if let QuerySubject::Object(key, _) = &subject
         && !visibility.includes_object(key)
     {

@@ -2,15 +2,16 @@
 
 use super::failure::shortened;
 use super::lookup::{find, incomplete_kinds, requested_kinds};
-use super::{AccessScope, Failure, parameters};
+use super::{AccessScope, Failure, QuerySubject, Visibility, parameters};
 use crate::api::{decode_policies, v1};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::{
     GroupKind, ObjectKey, PathName, Root, RouteStep, RuleStep, Str, TrafficPath,
 };
 use entail_core::routing::{
     Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
     NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
+    RuleTarget,
 };
 use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
@@ -147,6 +148,10 @@ fn resolve(
     scope: &AccessScope,
     fast_only: bool,
 ) -> Result<Option<v1::ResolveRequestResponse>, Failure> {
+    // To tell why a rule does not match, the indexes of all its listeners are needed.
+    if fast_only && !request_message.why_not.is_empty() {
+        return Ok(None);
+    }
     let Some(mut result) = find_rules(snapshot, request_message, fast_only)? else {
         return Ok(None);
     };
@@ -166,7 +171,77 @@ fn resolve(
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),
         unread_parameters: parameters::of_paths(snapshot, names, scope),
+        why_not: why_not(snapshot, request_message, scope)?,
     }))
+}
+
+/// Why the rules that a request asks for do not take it. Listeners that the caller does not see are left out, and so is why
+/// a route is attached to none.
+fn why_not(
+    snapshot: &Snapshot,
+    request_message: &v1::ResolveRequestRequest,
+    scope: &AccessScope,
+) -> Result<Vec<v1::RuleMiss>, Failure> {
+    if request_message.why_not.is_empty() {
+        return Ok(Vec::new());
+    }
+    let target = rule_target(snapshot, &request_message.why_not, scope)?;
+    let headers = request_message.headers.iter();
+    let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
+    let (path, headers) = (path_of(request_message), headers.collect::<Vec<_>>());
+    let request = parts_of(request_message, &path, &headers);
+    let entry_point = entry_point_of(request_message)?;
+    let options = options_of(request_message)?;
+    let misses = snapshot.why_not(&entry_point, &request, options, &target);
+    let visible = misses.into_iter().filter(|miss| match &*miss.path {
+        "" => scope.is_unrestricted(),
+        path => scope.has_path(path),
+    });
+    let found: Vec<v1::RuleMiss> = visible
+        .map(|miss| v1::RuleMiss {
+            route: miss.route.to_string(),
+            rule_index: miss.rule,
+            rule_name: miss.name.as_deref().unwrap_or_default().to_owned(),
+            path: miss.path,
+            reason: miss.reason.as_str().to_owned(),
+            details: miss.details,
+        })
+        .collect();
+    if found.is_empty() {
+        let name = shortened(&request_message.why_not);
+        return Err(Failure::no_such_object(format!(
+            "no route has the rule `{name}`: use `kind/namespace/name#rule`, or `rule/name`"
+        )));
+    }
+    Ok(found)
+}
+
+fn rule_target(
+    snapshot: &Snapshot,
+    text: &str,
+    scope: &AccessScope,
+) -> Result<RuleTarget, Failure> {
+    if let Some(rule) = text
+        .strip_prefix("rule/")
+        .filter(|rule| !rule.contains('/'))
+    {
+        return Ok(RuleTarget {
+            route: None,
+            rule: Some(rule.into()),
+        });
+    }
+    match QuerySubject::read(text, snapshot.world(), scope)? {
+        QuerySubject::Object(key, section) => Ok(RuleTarget {
+            route: Some(key),
+            rule: section.map(Str::from),
+        }),
+        QuerySubject::All | QuerySubject::Path(_) => {
+            let text = shortened(text);
+            let message =
+                format!("malformed rule `{text}`: use `kind/namespace/name#rule`, or `rule/name`");
+            Err(Failure::invalid("NotARule", message))
+        }
+    }
 }
 
 /// Returns the path of a request with its query.
@@ -293,7 +368,7 @@ fn resolved_of(
         match_index: rule.at,
         matched: rule.matched.clone(),
         policies: Some(policies),
-        backends: backends(snapshot, rule, scope),
+        backends: backends(snapshot, rule, (body, &in_scope), scope),
         dialect: rule.dialect.name.clone(),
         refusal: refusal(rule.refusal),
     })
@@ -337,10 +412,12 @@ pub fn path_ref(walk: &TrafficPath<'_>) -> v1::PathRef {
     parts
 }
 
-/// The backends of a rule, in the order of its backendRefs.
+/// The backends of a rule, in the order of its backendRefs, with the policies of some kinds that differ from the answer
+/// of the rule.
 fn backends(
     snapshot: &Snapshot,
     rule: &MatchedRule,
+    (of_rule, in_scope): (&PathAnswer, &[GroupKind]),
     scope: &AccessScope,
 ) -> Vec<v1::ResolvedBackend> {
     rule.backends
@@ -364,18 +441,24 @@ fn backends(
                 backend.push_str(&format!("#{port}"));
             }
             let parsed = PathName::parse(&path).ok();
-            let is_path = parsed.is_some_and(|path| snapshot.look_up(&path).is_some());
-            let reason = parsed.filter(|_| !is_path);
+            let body = parsed.and_then(|path| snapshot.look_up(&path));
+            let reason = parsed.filter(|_| body.is_none());
             // The exact reason can tell whether an object exists that the caller may not see.
             let reason = reason.map(|parsed| {
                 let reason = snapshot.path_reason(&parsed);
                 Failure::not_found(snapshot, &path, reason, scope).reason
             });
+            let visible = body.filter(|_| scope.has_path(&path));
+            let policies = visible.map(|body| body.policies_unlike(of_rule, in_scope));
             v1::ResolvedBackend {
                 backend,
                 weight: *weight,
                 reason: reason.unwrap_or_default(),
-                path: if is_path { path } else { String::new() },
+                policies: policies.map(decode_policies).unwrap_or_default(),
+                path: match body {
+                    Some(_) => path,
+                    None => String::new(),
+                },
             }
         })
         .collect()

@@ -1,6 +1,7 @@
 //! The status of a server: its kinds, and the problems of its sources.
 
-use super::Visibility;
+use super::kind_names::defined_names;
+use super::{Code, Visibility};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{PolicyKind, World};
@@ -10,8 +11,25 @@ use entail_core::profile::{EffectiveTarget, PolicyClass, Profile, ProfileOrigin,
 /// The problems of the sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceProblems {
-    /// The location (file and line, or object) and the message of each problem.
-    pub problems: Vec<(String, String)>,
+    /// The problems.
+    pub problems: Vec<SourceProblem>,
+}
+
+/// A problem of a source. Its text is `location: message`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceProblem {
+    /// File and line, or the object.
+    pub location: String,
+    /// Human-readable explanation.
+    pub message: String,
+    /// The code of its finding. `None` for problems of a cluster: the states of kinds report them.
+    pub code: Option<Code>,
+}
+
+impl std::fmt::Display for SourceProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
 }
 
 /// Returns the status of a server. Problems and totals are empty for callers with restricted
@@ -26,14 +44,13 @@ pub fn server_status(
     let profiles = world.problems().iter().map(|p| v1::Problem {
         location: p.location.clone(),
         message: format!("profile refused: {}", p.reason),
+        code: Code::ProfileRefused.id().to_owned(),
     });
-    let sources = source_problems
-        .problems
-        .iter()
-        .map(|(location, message)| v1::Problem {
-            location: location.clone(),
-            message: message.clone(),
-        });
+    let sources = source_problems.problems.iter().map(|problem| v1::Problem {
+        location: problem.location.clone(),
+        message: problem.message.clone(),
+        code: problem.code.map(Code::id).unwrap_or_default().to_owned(),
+    });
     let refused = world.refused().iter().map(|kind| v1::KindStatus {
         kind: kind.to_string(),
         state: v1::kind_state::State::Unknown.into(),
@@ -51,6 +68,12 @@ pub fn server_status(
         .collect();
     for kind in kinds.iter_mut().filter(|_| !is_all) {
         (kind.policies, kind.accepted) = (0, 0);
+    }
+    if is_all {
+        let defined = defined_names(world);
+        for kind in &mut kinds {
+            kind.names = defined.get(&kind.kind).cloned().unwrap_or_default();
+        }
     }
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     v1::GetServerStatusResponse {
@@ -98,6 +121,7 @@ fn status(world: &World, kind: &PolicyKind) -> v1::KindStatus {
             .into_iter()
             .map(|level| level.as_str().to_owned())
             .collect(),
+        names: Vec::new(),
     }
 }
 

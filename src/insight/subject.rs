@@ -1,10 +1,11 @@
 //! The subject of a query: everything, a path, or an object.
 
-use super::Failure;
 use super::failure::shortened;
+use super::kind_names::kinds_named;
+use super::{Failure, Visibility};
 use entail_core::effective::World;
 use entail_core::engine::PathEngine;
-use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section, groups};
+use entail_core::model::{GroupKind, NodeKey, ObjectKey, PathName, Section};
 use entail_core::topology::{NodeId, TrieNodeId};
 
 /// The subject of a query.
@@ -28,11 +29,11 @@ pub(super) struct SubjectNodes {
 impl QuerySubject {
     /// Parses a name. One that begins with `gateways/`, `gatewayclasses/`, `namespaces/` or `mesh/`
     /// is a path. `kind/ns/name` or `kind/name` is an object, `kind/ns/name#section` a section of it.
-    /// Kinds are case-insensitive.
+    /// Kinds have the names that kubectl takes: also plural and short ones, in any case, with or without a group.
     ///
     /// # Errors
     /// The name is malformed.
-    pub fn read(text: &str, world: &World) -> Result<Self, Failure> {
+    pub fn read(text: &str, world: &World, visibility: &dyn Visibility) -> Result<Self, Failure> {
         if text.is_empty() {
             return Ok(QuerySubject::All);
         }
@@ -54,11 +55,26 @@ impl QuerySubject {
         if kind.is_empty() || name.is_empty() {
             return Err(malformed(text));
         }
-        let kind = kind_named(kind, world);
-        Ok(QuerySubject::Object(
-            ObjectKey::new(kind, namespace, name),
-            section,
-        ))
+        let kinds = named(kind, world, visibility).into_iter();
+        let keys = kinds.map(|kind| ObjectKey::new(kind, namespace, name));
+        let mut keys: Vec<ObjectKey> = keys.collect();
+        // Of several kinds with the name, the first one that has such an object.
+        let exists =
+            |key: &ObjectKey| world.store().get(key).is_some() && visibility.includes_object(key);
+        let found = match keys.len() {
+            1 => 0,
+            _ => keys.iter().position(exists).unwrap_or_default(),
+        };
+        Ok(QuerySubject::Object(keys.swap_remove(found), section))
+    }
+
+    /// `Kind/namespace/name[#section]` of an object; `None` for any other subject.
+    pub fn object_name(&self) -> Option<String> {
+        match self {
+            QuerySubject::All | QuerySubject::Path(_) => None,
+            QuerySubject::Object(key, None) => Some(key.to_string()),
+            QuerySubject::Object(key, Some(section)) => Some(format!("{key}#{section}")),
+        }
     }
 
     /// Whether the subject exists: a valid path, an object, or a section that its object has.
@@ -129,7 +145,7 @@ impl SubjectNodes {
 }
 
 /// Whether a node is the section with a name.
-fn is_section(world: &World, node: NodeId, name: &str) -> bool {
+pub(super) fn is_section(world: &World, node: NodeId, name: &str) -> bool {
     match &world.topology().key(node).section {
         None | Some(Section::BackendRef(..)) => false,
         Some(Section::Listener(listener)) => **listener == *name,
@@ -154,28 +170,23 @@ fn malformed(text: &str) -> Failure {
     )
 }
 
-/// Finds a kind by a case-insensitive name. The group may be omitted.
-fn kind_named(text: &str, world: &World) -> GroupKind {
-    let Some((resource, rest)) = text.split_once(':') else {
-        return resource_kind_named(text, world);
-    };
+/// The kinds that a name means (see [`kinds_named`]), or the parsed name if there are none.
+fn named(text: &str, world: &World, visibility: &dyn Visibility) -> Vec<GroupKind> {
     // `Kind:section`, or `Kind:section.group` (specification 2.14). A group has no section.
-    let (section, group) = rest.split_once('.').unwrap_or((rest, ""));
-    let resource = match group {
-        "" => resource.to_owned(),
-        group => format!("{resource}.{group}"),
+    let (resource, section) = match text.split_once(':') {
+        None => (text.to_owned(), None),
+        Some((resource, rest)) => match rest.split_once('.') {
+            Some((section, group)) => (format!("{resource}.{group}"), Some(section)),
+            None => (resource.to_owned(), Some(rest)),
+        },
     };
-    resource_kind_named(&resource, world).with_section(&section.to_ascii_lowercase())
-}
-
-/// Finds a kind that is no section of another.
-fn resource_kind_named(text: &str, world: &World) -> GroupKind {
-    let existing = world.store().kinds().find(|kind| {
-        kind.kind.eq_ignore_ascii_case(text) || kind.to_string().eq_ignore_ascii_case(text)
-    });
-    match existing {
-        Some(kind) => kind.clone(),
-        None if text.eq_ignore_ascii_case("namespace") => GroupKind::new(groups::CORE, "Namespace"),
-        None => GroupKind::parse(text),
+    let mut kinds = kinds_named(&resource, world, visibility);
+    if kinds.is_empty() {
+        kinds.push(GroupKind::parse(&resource));
     }
+    let with_section = |kind: GroupKind| match section {
+        Some(section) => kind.with_section(&section.to_ascii_lowercase()),
+        None => kind,
+    };
+    kinds.into_iter().map(with_section).collect()
 }

@@ -62,8 +62,8 @@ impl ServiceContext {
             .filter(|_| visibility.is_unrestricted());
         Status::unavailable(match first {
             None => "no snapshot yet: the sources are being read, try again".to_owned(),
-            Some((location, message)) => format!(
-                "no snapshot yet: {} problems in the sources, the first at {location}: {message}",
+            Some(problem) => format!(
+                "no snapshot yet: {} problems in the sources, the first at {problem}",
                 source_problems.problems.len()
             ),
         })

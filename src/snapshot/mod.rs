@@ -29,7 +29,8 @@ use entail_core::model::{
     ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
 };
 use entail_core::routing::{
-    Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult,
+    Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult, RuleMiss,
+    RuleTarget,
 };
 use entail_core::store::Projection;
 use entail_core::topology::PathTrie;
@@ -274,6 +275,28 @@ impl Snapshot {
         )
     }
 
+    /// Returns for each rule that a question is about, at each listener or Service that could send the request there, the
+    /// first condition that fails.
+    pub fn why_not(
+        &self,
+        entry_point: &EntryPoint,
+        request: &RequestParts<'_>,
+        options: RoutingOptions,
+        target: &RuleTarget,
+    ) -> Vec<RuleMiss> {
+        let lazy_world = &self.lazy_world;
+        let world = lazy_world.paths.world();
+        let controllers = world.controllers();
+        lazy_world.router.why_not(
+            (world.topology(), world.store()),
+            &|controller| Dialect::of_controller(controllers.identities(controller)),
+            entry_point,
+            request,
+            options,
+            target,
+        )
+    }
+
     /// Counts of the regular expressions of Routes since the start, and the memory of those that are compiled.
     pub fn pattern_stats(&self) -> PatternStats {
         self.lazy_world.router.pattern_stats()
@@ -344,6 +367,20 @@ impl PathAnswer {
     /// The encoded fields `policies` of some kinds, each with its tag and length; empty for all kinds.
     pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
         self.selected(kinds).map(|part| &part.bytes)
+    }
+
+    /// The encoded fields `policies` of some kinds, or of all if empty, that differ from those of another answer.
+    pub fn policies_unlike<'b>(
+        &'b self,
+        other: &'b PathAnswer,
+        kinds: &'b [GroupKind],
+    ) -> impl Iterator<Item = &'b Bytes> {
+        let is_equal = |part: &KindAnswer| {
+            let mut others = other.parts.iter();
+            others.any(|other| other.kind == part.kind && other.etag == part.etag)
+        };
+        let parts = self.selected(kinds).filter(move |part| !is_equal(part));
+        parts.map(|part| &part.bytes)
     }
 
     /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if

@@ -114,6 +114,11 @@ fn objects_of_files_get_the_defaults_of_their_crds() {
     assert_eq!(errors, "");
 }
 
+/// A text with single spaces in place of line breaks and indentation.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_missing_crd_is_a_note_and_a_finding() {
     let folder = folder(&[("m/world.yaml", WORLD)]);
@@ -127,10 +132,8 @@ fn a_missing_crd_is_a_note_and_a_finding() {
     assert_eq!(code, Some(0));
     assert_eq!(errors, format!("entail: note: {note}\n"));
     let (_, printed, _) = entail(folder.path(), &["lint", "--manifests", "m"]);
-    assert!(
-        printed.contains(&format!("note: {note} [CrdMissing]\n")),
-        "{printed}"
-    );
+    let finding = format!("E008 note: {note} [CrdMissing] ");
+    assert!(words(&printed).contains(&finding), "{printed}");
     let (_, printed, _) = entail(
         folder.path(),
         &["lint", "--manifests", "m", "--kind", "Other.example.com"],
@@ -189,8 +192,14 @@ fn patterns_that_match_no_field_of_the_schema_are_findings() {
     let with_crd = folder(&[("m/world.yaml", &world), ("m/crd.yaml", CRD)]);
     let (code, printed, _) = entail(with_crd.path(), &["lint", "--manifests", "m"]);
     assert_eq!(code, Some(1), "{printed}");
-    let profile = "m/world.yaml:2: warning: PolicyProfile.entail.dev/retrypolicies.policies.bakery.example: \
-        profile `retrypolicies.policies.bakery.example`: ";
+    // One finding with three places.
+    let head = "E007 warning: A pattern of a profile matches no field of the CRD, in 3 places [PatternMatchesNothing]";
+    assert!(words(&printed).contains(head), "{printed}");
+    assert!(
+        printed.contains("  --> m/world.yaml:2\n      PolicyProfile.entail.dev/retrypolicies.policies.bakery.example\n"),
+        "{printed}"
+    );
+    let profile = "- profile `retrypolicies.policies.bakery.example`: ";
     let end = "matches nothing in the schema of the CRD `retrypolicies.policies.bakery.example`: ";
     for (setting, problem) in [
         (
@@ -206,8 +215,8 @@ fn patterns_that_match_no_field_of_the_schema_are_findings() {
             "the items of `codes` have no field `cod`; the nearest field is `code`",
         ),
     ] {
-        let line = format!("{profile}{setting}{end}{problem} [PatternMatchesNothing]\n");
-        assert!(printed.contains(&line), "{line}{printed}");
+        let line = format!("{profile}{setting}{end}{problem} ");
+        assert!(words(&printed).contains(&line), "{line}{printed}");
     }
     // Without the CRD, nobody knows.
     let without = folder(&[("m/world.yaml", &world)]);

@@ -271,24 +271,26 @@ fn an_unknown_policy_is_reported_with_those_of_its_namespace() {
 }
 
 #[test]
-fn lint_prints_one_line_per_finding() {
-    let text = ends(&bakery(&["lint"]), 1);
-    let found = line(&text, &["policies/cache.yaml:4: warning: CachePolicy"]);
-    assert!(
-        found.contains("not in effect: overridden on all 7 paths"),
-        "{found}"
+fn lint_prints_what_and_where() {
+    let text = ends(&bakery(&["lint"]), 0);
+    let found = line(
+        &text,
+        &["E030 note: not in effect: overridden on all 7 paths"],
     );
-    assert!(found.ends_with("[Overridden]"), "{found}");
-    assert_eq!(text.lines().last().unwrap(), "0 errors, 1 warning, 0 notes");
+    assert!(text.starts_with(found), "{text}");
+    line(&text, &["[Overridden]"]);
+    line(&text, &["  --> ", "policies/cache.yaml:4"]);
+    line(&text, &["0 errors, 0 warnings, 1 note"]);
     let clean = ends(&bakery(&["lint", "--kind", "RetryPolicy"]), 0);
     assert_eq!(clean, "0 errors, 0 warnings, 0 notes\n");
-    let answer = json(&bakery(&["lint", "-o", "json"]), 1);
-    assert_eq!(fields(&answer), ["version", "kinds", "findings"].into());
-    assert_eq!(
-        fields(&answer["findings"][0]),
-        ["severity", "reason", "location", "object", "message"].into()
-    );
-    assert_eq!(answer["findings"][0]["severity"], "WARNING");
+    let answer = json(&bakery(&["lint", "-o", "json"]), 0);
+    let expected = ["version", "kinds", "findings", "ignored"];
+    assert_eq!(fields(&answer), expected.into());
+    let expected = [
+        "code", "severity", "reason", "location", "object", "message", "count", "places",
+    ];
+    assert_eq!(fields(&answer["findings"][0]), expected.into());
+    assert_eq!(answer["findings"][0]["severity"], "NOTE");
 }
 
 #[test]
@@ -299,19 +301,17 @@ fn lint_reports_missing_targets() {
     });
     let output = entail(&["lint", "--manifests", folder.path().to_str().unwrap()]);
     let text = ends(&output, 1);
-    let found = line(&text, &[": error: ", "[TargetNotFound]"]);
     assert!(
-        found.contains("still-warm") && found.contains("bread"),
-        "{found}"
-    );
-    assert!(
-        text.lines().next().unwrap().contains(": error: "),
+        text.starts_with("E021 error: "),
         "errors come first: {text}"
     );
+    let found = words(text.split("  --> ").next().unwrap());
     assert!(
-        text.lines().last().unwrap().starts_with("1 error, "),
-        "{text}"
+        found.contains("did you mean `bread`? [TargetNotFound]"),
+        "{found}"
     );
+    line(&text, &["still-warm"]);
+    line(&text, &["1 error, "]);
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn console_blocks_match_the_output() {
     for name in [
         "README.md",
         "docs/concepts.md",
+        "docs/troubleshooting.md",
         "docs/testing.md",
         "docs/profiles.md",
     ] {

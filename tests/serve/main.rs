@@ -257,6 +257,30 @@ async fn partial_manifests_can_be_allowed() {
         status.problems[0].location.ends_with("z.yaml:1"),
         "{status:?}"
     );
+    assert_eq!(status.problems[0].code, "E001");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_places_of_a_finding_is_checked() {
+    let running = start(|_| {}).await;
+    let mut insight = running.insight();
+    for (max_places, expected) in [
+        (0, None),
+        (100_000, None),
+        (-1, Some(Code::InvalidArgument)),
+    ] {
+        let request = v1::ListFindingsRequest {
+            max_places,
+            ..v1::ListFindingsRequest::default()
+        };
+        let refused = insight.list_findings(request).await.err();
+        assert_eq!(
+            refused.map(|status| status.code()),
+            expected,
+            "{max_places}"
+        );
+    }
     running.stop().await;
 }
 

@@ -1,32 +1,57 @@
 //! `entail diff`: the differences in effective policies between two sets of manifests.
 
+use std::io::Write;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::args::{ControllerArgs, ManifestArgs};
 use super::changes::ChangeReport;
+use super::connect::ManifestSet;
 use super::policies::short_kind;
+use super::review::Review;
 use super::session::Session;
-use super::{CliError, ExitStatus, Format, connect, report};
+use super::{CliError, ExitStatus, Format, connect, console, report, review_markdown};
 use crate::api::v1;
+use crate::app::{Revision, RevisionRange};
+
+/// Output format of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// Human-readable table; on a terminal with short names of paths.
+    #[default]
+    Table,
+    /// Human-readable table with full names of paths.
+    Wide,
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// Markdown, for a comment on a pull request.
+    Markdown,
+}
 
 /// Arguments of `entail diff`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Compares effective policies, not texts. Exit code 1: a value or a path of A is missing in B.
+Compares effective policies, not texts. Exit code 1: a value or a path of A is missing in B; with
+`-o markdown` also if a route moves away from a policy, a new path lacks a policy that all others of its
+Gateway have, or an object has a new error.
 
 Examples:
   entail diff examples/bakery new-bakery
   entail diff examples/bakery new-bakery --kind RetryPolicy -o yaml
-  entail diff main.yaml branch.yaml --profiles profiles/")]
+  entail diff --git main..HEAD deploy/ -o markdown
+  helm template . | entail diff live.yaml -")]
 pub struct DiffArgs {
-    /// Manifests before the change: a file or a directory.
-    #[arg(value_name = "A")]
-    pub before: PathBuf,
-    /// Manifests after the change.
-    #[arg(value_name = "B")]
-    pub after: PathBuf,
+    /// Manifests before and after the change: two files or directories, `-` for standard input. With
+    /// `--git`, the files and directories to compare; all if there are none.
+    #[arg(value_name = "PATH", num_args = 0..)]
+    pub paths: Vec<PathBuf>,
+    /// Compare git revisions: `BASE..HEAD`, `BASE...HEAD` (since both parted), or `BASE` and the files of
+    /// the work tree.
+    #[arg(long, value_name = "RANGE")]
+    pub git: Option<String>,
     /// Profiles of policy kinds for both, in addition to those in the manifests. May be repeated.
     #[arg(long, value_name = "PATH")]
     pub profiles: Vec<PathBuf>,
@@ -43,18 +68,22 @@ pub struct DiffArgs {
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
     /// Output format.
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    pub output: Format,
+    #[arg(short, long, value_enum, default_value_t = DiffFormat::Table)]
+    pub output: DiffFormat,
+    /// List everything, and not only the first entries.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Runs the command.
 pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     let connect::Comparison {
         reply,
+        mut before,
         after,
         kinds_before,
     } = connect::compare(
-        [&args.before, &args.after],
+        sets(args)?,
         &args.profiles,
         &args.controllers,
         args.allow_partial,
@@ -71,7 +100,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
             status.kinds.push(kind);
         }
     }
-    let session = Session {
+    let mut session = Session {
         backend,
         kinds: selected_kinds(&args.kinds, &status),
         status,
@@ -79,8 +108,55 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     };
     let states = session.incomplete(&reply.kinds);
     let changes = ChangeReport::of(reply, &session.kinds);
-    report::print(&changes, args.output, &states)?;
-    Ok(changes.exit(session.exit(&states)))
+    let completeness = session.exit(&states);
+    let format = match args.output {
+        DiffFormat::Table => Format::Table,
+        DiffFormat::Wide => Format::Wide,
+        DiffFormat::Yaml => Format::Yaml,
+        DiffFormat::Json => Format::Json,
+        DiffFormat::Markdown => {
+            let review = Review::of(
+                changes.into_changes(),
+                &mut *before,
+                &mut *session.backend,
+                &session.kinds,
+            )?;
+            let mut out = console::stdout();
+            review_markdown::write(&mut out, &review, &states, args.all)?;
+            out.flush()?;
+            return Ok(match completeness {
+                ExitStatus::Success if review.has_losses() => ExitStatus::Findings,
+                exit => exit,
+            });
+        }
+    };
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&changes, format, &states, style)?;
+    Ok(changes.exit(completeness))
+}
+
+/// The two sets of manifests.
+fn sets(args: &DiffArgs) -> Result<[ManifestSet; 2], CliError> {
+    let of = |paths: Vec<PathBuf>, revision| ManifestSet { paths, revision };
+    let Some(range) = &args.git else {
+        return match args.paths.as_slice() {
+            [before, after] => Ok([of(vec![before.clone()], None), of(vec![after.clone()], None)]),
+            _ => Err(CliError::Usage(
+                "two PATHs are required: the manifests before and after the change; or `--git BASE..HEAD`".to_owned(),
+            )),
+        };
+    };
+    let range = RevisionRange::parse(range)?;
+    let paths = match args.paths.is_empty() {
+        true => vec![PathBuf::from(".")],
+        false => args.paths.clone(),
+    };
+    let before = Revision::read(&range.before, &paths)?;
+    let after = match &range.after {
+        Some(after) => Some(Revision::read(after, &paths)?),
+        None => None,
+    };
+    Ok([of(paths.clone(), Some(before)), of(paths, after)])
 }
 
 /// Returns the full names of kinds. A kind without a group selects all kinds of that name: it only

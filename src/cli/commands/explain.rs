@@ -6,12 +6,13 @@ use clap::Args;
 
 use super::document::Document;
 use super::levels::kind_name;
-use super::report::TRUNCATED;
+use super::names::namespace_path;
+use super::report::{self, TRUNCATED};
 use super::session::{Session, incomplete_line, incomplete_lines, is_selected};
 use super::text::{Style, printable, wrapped};
 use super::{
     CliError, ExitStatus, Format, QueryArgs, console, explain_summary, explain_text, json,
-    parameters_text, proto_json, yaml,
+    namespace_text, parameters_text, proto_json, why_not, yaml,
 };
 use crate::api::v1;
 
@@ -23,28 +24,37 @@ NAME is required. Paths with the same explanation are printed once.
 Examples:
   entail explain httproute/baker/bread --manifests examples/bakery
   entail explain service/baker/loaves --kind RetryPolicy --manifests examples/bakery
+  entail explain httproute shop -n shop --why-not cachepolicy/platform/fresh-daily --manifests examples/bakery
   entail explain gateways/platform/storefront/listeners/https --manifests examples/bakery -o yaml")]
 pub struct ExplainArgs {
     /// The query.
     #[command(flatten)]
     pub query: QueryArgs,
+    /// Say why this policy, `kind/namespace/name`, is not in effect there: the first condition that
+    /// fails, and what would have to change. Exit code 1 if it is not in effect.
+    #[arg(long, value_name = "POLICY")]
+    pub why_not: Option<String>,
+    /// List all paths, and not only the first ones.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Runs the command.
 pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
-    let query = args.query.recover_name();
-    let name = query
-        .name
-        .clone()
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| {
-            CliError::Usage(
-                "NAME is required: a path (`gateways/...`) or an object (`kind/namespace/name`); \
-                 `entail get` lists paths"
-                    .to_owned(),
-            )
-        })?;
+    let query = args.query.clone().recover_name();
+    let name = query.name()?.ok_or_else(|| {
+        CliError::Usage(
+            "NAME is required: an object (`kind/name -n namespace`) or a path (`gateways/...`); `entail get` lists \
+             paths"
+                .to_owned(),
+        )
+    })?;
+    let namespace = namespace_path(&name);
+    let name = namespace.clone().unwrap_or(name);
     let mut session = Session::open(&query)?;
+    if let Some(policy) = &args.why_not {
+        return explain_why_not(&mut session, &name, policy, query.output);
+    }
     let request = v1::ExplainRequest {
         name: name.clone(),
         kinds: session.kinds.clone(),
@@ -57,15 +67,13 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     let states = session.incomplete_with(&response.kinds, policies);
     let mut out = console::stdout();
     match query.output {
-        Format::Table => {
-            table(
-                &mut out,
-                &session,
-                &name,
-                &response,
-                &states,
-                console::style(),
-            )?;
+        Format::Table | Format::Wide => {
+            let style = console::style().with_full_names(query.output == Format::Wide);
+            let style = style.listing_all(args.all);
+            table(&mut out, &session, &name, &response, &states, style)?;
+            if let Some(path) = namespace {
+                namespace_text::reach(&mut out, &mut session, &path, style)?;
+            }
         }
         Format::Json => {
             json::write(&mut out, &document(&response, &states), 0)?;
@@ -75,6 +83,21 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     }
     out.flush()?;
     Ok(session.exit(&states))
+}
+
+/// Prints why a policy is not in effect.
+fn explain_why_not(
+    session: &mut Session,
+    name: &str,
+    policy: &str,
+    format: Format,
+) -> Result<ExitStatus, CliError> {
+    let found = why_not::why_not(session, name, policy)?;
+    report::print(&found, format, &[])?;
+    Ok(match found.in_effect {
+        true => ExitStatus::Success,
+        false => ExitStatus::Findings,
+    })
 }
 
 fn document(response: &v1::ExplainResponse, states: &[v1::KindState]) -> Document {
@@ -107,6 +130,10 @@ fn table(
             explain_text::kind(out, &path.paths, kind, style)?;
             printed.push(kind);
         }
+    }
+    if printed.is_empty() && namespace_path(name).is_some() {
+        // What is attached there is told below.
+        return Ok(parameters_text::notes(out, &response.unread_parameters)?);
     }
     if printed.is_empty() {
         let text = printable(&no_policy(session, name, states));

@@ -5,12 +5,15 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::args::is_path;
 use super::document::Document;
 use super::levels::{EffectiveLevels, PathEnd};
+use super::names::{is_path, namespace_path};
 use super::session::{Session, incomplete_line, incomplete_lines, unknown_states};
 use super::text::{Style, count};
-use super::{CliError, ExitStatus, Format, QueryArgs, console, get_text, json, proto_json, yaml};
+use super::{
+    CliError, ExitStatus, Format, QueryArgs, console, get_text, json, namespace_text, proto_json,
+    yaml,
+};
 use crate::api::v1;
 use crate::insight::PAGE_SIZE;
 
@@ -37,16 +40,24 @@ pub struct GetArgs {
 /// Runs the command.
 pub(in crate::cli) fn run(args: GetArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
+    let name = query.name()?.unwrap_or_default();
     let mut session = Session::open(&query)?;
-    let mut printer = Printer::new(console::stdout(), query.output, console::style());
-    let name = query.name.unwrap_or_default();
-    let states = if is_path(&name) {
-        print_path(&mut session, &mut printer, &name)?
+    let style = console::style().with_full_names(query.output == Format::Wide);
+    let mut printer = Printer::new(console::stdout(), query.output, style);
+    let namespace = namespace_path(&name);
+    let path = namespace
+        .clone()
+        .or_else(|| is_path(&name).then(|| name.clone()));
+    let states = if let Some(path) = path {
+        print_path(&mut session, &mut printer, &path)?
     } else {
         print_paths(&mut session, &mut printer, &name, args.all_levels)?
     };
     let mut states = states;
     states.extend(printer.end()?);
+    if let Some(path) = namespace.filter(|_| query.output.is_text()) {
+        namespace_text::reach(&mut console::stdout(), &mut session, &path, style)?;
+    }
     Ok(session.exit(&states))
 }
 
@@ -89,11 +100,11 @@ fn print_paths<W: Write>(
         let page = session.list_paths(&request)?;
         if states.is_none() {
             let incomplete = session.incomplete(&page.kinds);
-            printer.begin(&page.version.unwrap_or_default(), &incomplete)?;
+            printer.begin(&page.version.clone().unwrap_or_default(), &incomplete)?;
             states = Some(incomplete);
         }
         for path in &page.paths {
-            let end = PathEnd::read(path, name);
+            let end = PathEnd::read(path, object_name(&page, name));
             if !all_levels && end.is_some_and(|end| !levels.any_shown(&end)) {
                 continue;
             }
@@ -109,6 +120,15 @@ fn print_paths<W: Write>(
             return Ok(states.unwrap_or_default());
         }
         request.page_token = page.next_page_token;
+    }
+}
+
+/// The object that a query names, as the reply has it: `svc/a/b` is `Service/a/b`.
+fn object_name<'n>(page: &'n v1::ListPathsResponse, name: &'n str) -> &'n str {
+    match &*page.object {
+        // A server of an earlier version does not say.
+        "" => name,
+        object => object,
     }
 }
 
@@ -147,7 +167,7 @@ impl<W: Write> Printer<W> {
             skip_empty: true,
             unknown: BTreeMap::new(),
             held: Vec::new(),
-            is_held: format == Format::Table,
+            is_held: format.is_text(),
             reported: Vec::new(),
         }
     }
@@ -179,7 +199,7 @@ impl<W: Write> Printer<W> {
     fn begin(&mut self, version: &v1::Version, states: &[v1::KindState]) -> Result<(), CliError> {
         let (version, kinds) = (proto_json::version(version), proto_json::kinds(states));
         match self.format {
-            Format::Table => {
+            Format::Table | Format::Wide => {
                 for line in incomplete_lines(states, self.style) {
                     writeln!(self.out, "{line}")?;
                 }
@@ -207,7 +227,7 @@ impl<W: Write> Printer<W> {
     fn path(&mut self, path: &str, policies: &[v1::EffectivePolicy]) -> Result<(), CliError> {
         self.note_unknown(policies);
         match self.format {
-            Format::Table => {
+            Format::Table | Format::Wide => {
                 if policies.is_empty() && self.skip_empty {
                     self.without_policy += 1;
                     return Ok(());
@@ -244,7 +264,7 @@ impl<W: Write> Printer<W> {
     /// Prints the part after the last path.
     fn end(&mut self) -> Result<Vec<v1::KindState>, CliError> {
         match self.format {
-            Format::Table => self.release()?,
+            Format::Table | Format::Wide => self.release()?,
             Format::Json | Format::Yaml => {
                 let states = std::mem::take(&mut self.unknown);
                 for state in states.values() {
@@ -254,14 +274,14 @@ impl<W: Write> Printer<W> {
             }
         }
         match self.format {
-            Format::Table if self.printed == 0 => {
+            Format::Table | Format::Wide if self.printed == 0 => {
                 writeln!(
                     self.out,
                     "no policy on {}",
                     count(self.without_policy, "path")
                 )?;
             }
-            Format::Table if self.without_policy > 0 => {
+            Format::Table | Format::Wide if self.without_policy > 0 => {
                 let without_policy = count(self.without_policy, "more path");
                 let verb = if self.without_policy == 1 {
                     "has"
@@ -270,7 +290,7 @@ impl<W: Write> Printer<W> {
                 };
                 writeln!(self.out, "\n{without_policy} {verb} no policy")?;
             }
-            Format::Table => {}
+            Format::Table | Format::Wide => {}
             Format::Json => {
                 let line = if self.printed > 0 { "\n  " } else { "" };
                 writeln!(self.out, "{line}]\n}}")?;

@@ -4,6 +4,7 @@ pub(super) mod completion;
 pub(super) mod descriptors;
 pub(super) mod diff;
 pub(super) mod explain;
+pub(super) mod explain_code;
 pub(super) mod get;
 pub(super) mod health;
 pub(super) mod lint;
@@ -19,11 +20,11 @@ pub(super) mod verify;
 pub(super) mod version;
 
 use super::render::{
-    changes, console, document, explain_summary, explain_text, get_text, insight_json, json,
-    parameters_text, proto_json, report, spec, status_text, text, topology_graph, topology_tree,
-    verify_text, yaml,
+    changes, console, document, explain_summary, explain_text, findings, get_text, insight_json,
+    json, namespace_text, page_text, parameters_text, proto_json, report, review_markdown, spec,
+    status_text, text, topology_graph, topology_tree, verify_text, yaml,
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,
-    levels, policies, session,
+    levels, names, policies, review, session, why_not,
 };

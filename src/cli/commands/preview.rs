@@ -9,6 +9,7 @@ use clap::Args;
 use super::args::CommonArgs;
 use super::changes::ChangeReport;
 use super::connect::read_values;
+use super::names::NameArgs;
 use super::report;
 use super::session::Session;
 use super::{CliError, ExitStatus, console};
@@ -41,6 +42,9 @@ pub struct PreviewArgs {
     /// Object to delete, `kind/namespace/name`. May be repeated.
     #[arg(long = "delete", id = "deletes", value_name = "OBJECT")]
     pub deletes: Vec<String>,
+    /// List everything, and not only the first entries.
+    #[arg(long)]
+    pub all: bool,
     /// The source, the kinds, and the output format.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -64,12 +68,13 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
     }
     let manifests = read(&args.files)?;
     let allow_partial = args.common.source.allow_partial;
-    let query = args.common.with_name(None);
+    let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
     let reply = session.backend.preview_change(v1::PreviewChangeRequest {
         manifests,
         deletes: args.deletes,
-    })?;
+    });
+    let reply = reply.map_err(|error| session.failure(error))?;
     for problem in &reply.problems {
         console::print_error(&format!(
             "warning: {}: {}",
@@ -81,7 +86,8 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
     }
     let states = session.incomplete(&reply.kinds);
     let changes = ChangeReport::of(reply, &session.kinds);
-    report::print(&changes, query.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&changes, query.output, &states, style)?;
     Ok(changes.exit(session.exit(&states)))
 }
 

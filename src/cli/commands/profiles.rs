@@ -48,7 +48,7 @@ pub(in crate::cli) fn run(args: &ProfilesArgs) -> Result<ExitStatus, CliError> {
     }
     let mut out = console::stdout();
     match args.output {
-        Format::Table => {
+        Format::Table | Format::Wide => {
             table(&mut out, &profiles, args.name.is_some(), console::style())?;
         }
         Format::Json => {

@@ -6,12 +6,13 @@ use clap::Args;
 
 use super::args::CommonArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::policies::{self, NamedPolicy, short_kind};
 use super::report::{self, Report, write_paths, write_wrapped};
 use super::session::Session;
 use super::spec::policy_name;
 use super::text::{Style, count, printable};
-use super::{CliError, ExitStatus, insight_json};
+use super::{CliError, ExitStatus, console, insight_json};
 use crate::api::v1;
 
 /// Maximum number of paths to print per group; the others are counted.
@@ -28,12 +29,15 @@ Examples:
   entail reach cachepolicy/platform/fresh-daily --manifests examples/bakery -o yaml
   entail reach timeoutpolicy/platform/nobody-waits --server 127.0.0.1:50051")]
 pub struct ReachArgs {
-    /// The policy, `kind/namespace/name` (`kind/name` if it is cluster-scoped).
-    #[arg(value_name = "POLICY")]
-    pub policy: Option<String>,
+    /// The policy.
+    #[command(flatten)]
+    pub policy: NameArgs,
     /// Only this unit and the units below it, as a dotted path such as `client.request`.
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
+    /// List all paths, and not only the first ones.
+    #[arg(long)]
+    pub all: bool,
     /// The source, the kinds, and the output format.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -49,10 +53,9 @@ struct ReachReport {
 /// Runs the command.
 pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
     let query = args.common.with_name(args.policy).recover_name();
-    let name = query.name.clone().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| {
+    let name = query.name()?.ok_or_else(|| {
         CliError::Usage(
-            "POLICY is required: `kind/namespace/name`; `entail status` lists policies".to_owned(),
+            "NAME of a policy is required: `kind/name -n namespace`; `entail status` lists policies".to_owned(),
         )
     })?;
     let unit = args.unit.unwrap_or_default();
@@ -64,7 +67,8 @@ pub(in crate::cli) fn run(args: ReachArgs) -> Result<ExitStatus, CliError> {
         reply,
         unit,
     };
-    report::print(&reach, query.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&reach, query.output, &states, style)?;
     if reach.reply.truncated {
         return Ok(ExitStatus::Incomplete);
     }
@@ -91,7 +95,7 @@ impl Report for ReachReport {
         }
         for group in groups(&self.reply.paths) {
             writeln!(out)?;
-            write_paths(out, &group.paths, MAX_PATHS)?;
+            write_paths(out, &group.paths, MAX_PATHS, style)?;
             if !group.effective_units.is_empty() {
                 let text = format!("sets {}", units(group.effective_units));
                 write_wrapped(out, &text, 4, str::to_owned)?;

@@ -8,6 +8,8 @@ use super::args::CommonArgs;
 use super::document::Document;
 use super::get_text;
 use super::insight_json;
+use super::levels::kind_name;
+use super::names::NameArgs;
 use super::parameters_text;
 use super::report::{self, Report, write_wrapped};
 use super::session::Session;
@@ -67,6 +69,10 @@ pub struct ResolveArgs {
     /// `envoy-gateway`.
     #[arg(long, value_name = "DIALECT", default_value = "")]
     pub dialect: String,
+    /// Say why this rule does not take the request, at each listener of its route: `rule/NAME`, or
+    /// `kind/namespace/name#rule`. Exit code 1 if the rule takes it nowhere.
+    #[arg(long, value_name = "RULE", default_value = "")]
+    pub why_not: String,
     /// The path is the one that the proxy matches: it is not decoded, and may contain `//` and `%25`.
     #[arg(long, conflicts_with_all = ["sni", "tcp", "udp"])]
     pub normalized_path: bool,
@@ -83,27 +89,32 @@ pub struct ResolveArgs {
     pub common: CommonArgs,
 }
 
+/// The reason of a rule that takes the request.
+const TAKES_REQUEST: &str = "TakesRequest";
+
 /// The routing result of a request.
 struct ResolveReport(v1::ResolveRequestResponse);
 
 /// Runs the command.
 pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let mut request = request(&args)?;
-    let query = args.common.with_name(None);
+    let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
     request.kinds.clone_from(&session.kinds);
     let reply = session.backend.resolve(request);
     let reply = reply.map_err(|error| session.failure(error))?;
-    let policies = reply
-        .resolved
-        .iter()
-        .filter_map(|one| one.policies.as_ref());
-    let policies = policies.flat_map(|found| &found.policies);
+    let of_rules = reply.resolved.iter().flat_map(|one| &one.policies);
+    let of_rules = of_rules.flat_map(|found| &found.policies);
+    let backends = reply.resolved.iter().flat_map(|one| &one.backends);
+    let policies = of_rules.chain(backends.flat_map(|backend| &backend.policies));
     let states = session.incomplete_with(&reply.kinds, policies);
     let resolved = ResolveReport(reply);
     report::print(&resolved, query.output, &states)?;
+    let misses = &resolved.0.why_not;
+    let is_taken = misses.iter().any(|miss| miss.reason == TAKES_REQUEST);
+    let fails = resolved.0.resolved.is_empty() || !misses.is_empty() && !is_taken;
     match session.exit(&states) {
-        ExitStatus::Success if resolved.0.resolved.is_empty() => Ok(ExitStatus::Findings),
+        ExitStatus::Success if fails => Ok(ExitStatus::Findings),
         exit => Ok(exit),
     }
 }
@@ -142,6 +153,7 @@ fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {
         disable_listener_isolation: args.disable_listener_isolation,
         normalized_path: args.normalized_path,
         dialect: args.dialect.clone(),
+        why_not: args.why_not.clone(),
         ..Default::default()
     };
     if let Some(at) = &args.at {
@@ -190,6 +202,9 @@ impl Report for ResolveReport {
 
     fn table(&self, out: &mut dyn Write, style: Style) -> io::Result<()> {
         let reply = &self.0;
+        if !reply.why_not.is_empty() {
+            return write_misses(out, reply, style);
+        }
         for (at, resolved) in reply.resolved.iter().enumerate() {
             if at > 0 {
                 writeln!(out)?;
@@ -207,17 +222,93 @@ impl Report for ResolveReport {
     }
 }
 
+/// Writes why rules do not take the request, each with the listener and what would have to change.
+fn write_misses(
+    out: &mut dyn Write,
+    reply: &v1::ResolveRequestResponse,
+    style: Style,
+) -> io::Result<()> {
+    for (at, miss) in reply.why_not.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let rule = match &*miss.rule_name {
+            "" => format!("{} rule #{}", miss.route, miss.rule_index),
+            name => format!("{} rule {name}", miss.route),
+        };
+        let (finding, change) = told(&miss.reason);
+        let head = match &*miss.path {
+            "" => format!("{rule}: {finding}"),
+            path => format!("{rule} at {}: {finding}", style.path(path)),
+        };
+        write_wrapped(out, &head, 0, |line| style.bold(line))?;
+        for detail in &miss.details {
+            write_wrapped(out, detail, 2, str::to_owned)?;
+        }
+        if !change.is_empty() {
+            write_wrapped(out, &format!("to change that: {change}"), 2, |line| {
+                style.dim(line)
+            })?;
+        }
+    }
+    for resolved in &reply.resolved {
+        let text = format!("the request takes {}", style.path(&resolved.path));
+        writeln!(out)?;
+        write_wrapped(out, &text, 0, str::to_owned)?;
+    }
+    Ok(())
+}
+
+/// What a reason means, and what would have to change.
+fn told(reason: &str) -> (&str, &'static str) {
+    match reason {
+        TAKES_REQUEST => ("it takes the request", ""),
+        "NotAttached" => (
+            "its route is attached to no listener",
+            "name a parent that exists and admits the route in its parentRefs",
+        ),
+        "NotAddressed" => (
+            "the request does not enter at this listener",
+            "send it to the port and with the protocol of the listener, or attach the route to the one that it enters by",
+        ),
+        "ListenerHostname" => (
+            "the listener does not serve the host",
+            "use a host that the hostname of the listener includes, or attach the route to the listener that serves it",
+        ),
+        "RouteHostname" => (
+            "its route does not serve the host",
+            "add the host to the hostnames of the route",
+        ),
+        "UnmetCondition" => (
+            "the request does not meet its conditions",
+            "send what the conditions require, or add a match to the rule",
+        ),
+        "OtherMatchFirst" => (
+            "the request meets its conditions, but another match comes first",
+            "make this match more specific than the other one",
+        ),
+        "NotDecided" => ("it is not decided whether it takes the request", ""),
+        other => (other, ""),
+    }
+}
+
 /// Writes the rule with its effective policies, the match, the port, and the backends.
 fn write_resolved(
     out: &mut dyn Write,
     resolved: &v1::ResolvedRequest,
     style: Style,
 ) -> io::Result<()> {
-    let policies = resolved
-        .policies
-        .as_ref()
-        .map(|policies| &policies.policies[..]);
-    get_text::path(out, &resolved.path, policies.unwrap_or_default(), style)?;
+    let policies = resolved.policies.as_ref();
+    let policies = policies.map_or(&[][..], |found| &found.policies);
+    let elsewhere = |policy: &v1::EffectivePolicy| is_of_backends(policy, &resolved.backends);
+    writeln!(out, "{}", style.bold(&style.path(&resolved.path)))?;
+    for policy in policies.iter().filter(|policy| !elsewhere(policy)) {
+        get_text::policy(out, policy, 2, style)?;
+    }
+    let on_backends = |backend: &v1::ResolvedBackend| !backend.policies.is_empty();
+    if policies.is_empty() && !resolved.backends.iter().any(on_backends) {
+        writeln!(out, "  no policy")?;
+    }
     writeln!(out)?;
     let matched = match resolved.match_index {
         Some(at) => format!("  matched by {} (match {at} of the rule)", resolved.matched),
@@ -227,22 +318,55 @@ fn write_resolved(
     if resolved.port != 0 {
         writeln!(out, "  port {}", resolved.port)?;
     }
-    for backend in &resolved.backends {
+    write_backends(out, &resolved.backends, style)?;
+    if resolved.backends.is_empty() {
+        writeln!(out, "  no backend")?;
+    }
+    write_dialect(out, &resolved.dialect, &resolved.refusal, style)
+}
+
+/// Whether a policy of a rule takes effect on backends, and at least one of them has its own answer.
+fn is_of_backends(policy: &v1::EffectivePolicy, backends: &[v1::ResolvedBackend]) -> bool {
+    let same_kind = |other: &v1::EffectivePolicy| kind_name(other) == kind_name(policy);
+    let has_kind = |backend: &v1::ResolvedBackend| backend.policies.iter().any(same_kind);
+    policy.inherited_only && backends.iter().any(has_kind)
+}
+
+/// Writes backends with their weights and the policies that take effect there. Backends in sequence with equal policies
+/// share them.
+fn write_backends(
+    out: &mut dyn Write,
+    backends: &[v1::ResolvedBackend],
+    style: Style,
+) -> io::Result<()> {
+    let all: u64 = backends
+        .iter()
+        .map(|backend| u64::from(backend.weight))
+        .sum();
+    for (at, backend) in backends.iter().enumerate() {
         let name = printable(&backend.backend);
         let weight = match backend.weight {
-            1 => String::new(),
-            weight => format!(" (weight {weight})"),
+            _ if backends.len() == 1 && backend.weight > 0 => String::new(),
+            0 => " (weight 0: receives no requests)".to_owned(),
+            weight => format!(" (weight {weight} of {all})"),
         };
         let problem = match &*backend.reason {
             "" => String::new(),
             reason => style.alert(&format!(" {}", printable(reason))),
         };
         writeln!(out, "  backend {name}{weight}{problem}")?;
+        let next = backends.get(at + 1);
+        let is_shared = |next: &v1::ResolvedBackend| {
+            next.policies == backend.policies && next.reason == backend.reason
+        };
+        if next.is_some_and(is_shared) {
+            continue;
+        }
+        for policy in &backend.policies {
+            get_text::policy(out, policy, 4, style)?;
+        }
     }
-    if resolved.backends.is_empty() {
-        writeln!(out, "  no backend")?;
-    }
-    write_dialect(out, &resolved.dialect, &resolved.refusal, style)
+    Ok(())
 }
 
 /// Writes the dialect, if it is not that of the specification, and why the proxy refuses the request.
@@ -269,7 +393,7 @@ fn write_unresolved(
     unresolved: &v1::UnresolvedRequest,
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "\n{}", style.bold(&printable(&unresolved.path)))?;
+    writeln!(out, "\n{}", style.bold(&style.path(&unresolved.path)))?;
     write_wrapped(out, &unresolved.message, 2, str::to_owned)?;
     for near in &unresolved.near_misses {
         let text = format!(

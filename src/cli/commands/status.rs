@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::args::CommonArgs;
 use super::document::Document;
+use super::names::NameArgs;
 use super::policies::{self, NamedPolicy};
 use super::report::{self, Report};
 use super::session::Session;
@@ -15,7 +16,7 @@ use crate::api::v1;
 /// Arguments of `entail status`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Without POLICY, lists all policies by kind; with POLICY, also shows its references.
+Without NAME, lists all policies by kind; with the NAME of a policy, also shows its references.
 
 Examples:
   entail status --manifests examples/bakery
@@ -23,9 +24,9 @@ Examples:
   entail status --kind RetryPolicy --manifests examples/bakery -o yaml
   entail status --server 127.0.0.1:50051 -o json")]
 pub struct StatusArgs {
-    /// Only this policy, `kind/namespace/name`.
-    #[arg(value_name = "POLICY")]
-    pub policy: Option<String>,
+    /// The policy; all if there is none.
+    #[command(flatten)]
+    pub policy: NameArgs,
     /// The source, the kinds, and the output format.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -59,9 +60,9 @@ impl Report for StatusReport {
 /// Runs the command.
 pub(in crate::cli) fn run(args: StatusArgs) -> Result<ExitStatus, CliError> {
     let query = args.common.with_name(args.policy).recover_name();
+    let name = query.name()?;
     let mut session = Session::open(&query)?;
-    let name = query.name.as_deref().filter(|name| !name.is_empty());
-    let (statuses, states) = match name {
+    let (statuses, states) = match name.as_deref() {
         Some(name) => {
             let NamedPolicy { status, reply } = policies::get_policy(&mut session, name, "")?;
             let states = session.incomplete(&reply.kinds);

@@ -36,6 +36,9 @@ pub struct VerifyArgs {
     /// The query.
     #[command(flatten)]
     pub query: QueryArgs,
+    /// List everything, and not only the first entries.
+    #[arg(long)]
+    pub all: bool,
     /// The reply to `/config_dump` of Envoy's admin interface: a file, or `-` for standard input.
     #[arg(long, value_name = "FILE", group = "proxy")]
     pub config_dump: Option<PathBuf>,
@@ -83,6 +86,7 @@ impl FailOn {
 /// Runs the command.
 pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
     let query = args.query.recover_name();
+    let name = query.name()?.unwrap_or_default();
     let stdin = Path::new("-");
     let manifests = &query.source.manifests;
     if args.config_dump.as_deref() == Some(stdin) && manifests.iter().any(|path| path == stdin) {
@@ -104,7 +108,6 @@ pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
         ));
     }
     let mut session = session?;
-    let name = query.name.unwrap_or_default();
     let mut verifier = Verifier::new(&config, &session.kinds);
     let states = compare(&mut session, &mut verifier, &name)?;
     let found = verifier.finish(name.is_empty() && !session.is_partial);
@@ -122,7 +125,8 @@ pub(in crate::cli) fn run(args: VerifyArgs) -> Result<ExitStatus, CliError> {
         version: session.status.version.clone().unwrap_or_default(),
         found,
     };
-    report::print(&found, query.output, &states)?;
+    let style = console::style().listing_all(args.all);
+    report::print_styled(&found, query.output, &states, style)?;
     Ok(match session.exit(&states) {
         ExitStatus::Success if fails => ExitStatus::Findings,
         exit => exit,

@@ -46,6 +46,11 @@ impl ChangeReport {
         Self(reply)
     }
 
+    /// The merged changes.
+    pub(in crate::cli) fn into_changes(self) -> v1::PreviewChangeResponse {
+        self.0
+    }
+
     /// The exit status: incomplete if the answer is, and then whether a value or a path is lost.
     pub(in crate::cli) fn exit(&self, completeness: ExitStatus) -> ExitStatus {
         match completeness {
@@ -78,7 +83,7 @@ fn merged(changes: Vec<v1::ChangedAnswer>) -> Vec<v1::ChangedAnswer> {
 }
 
 /// Whether a unit loses its value.
-fn is_lost(unit: &v1::ChangedUnit) -> bool {
+pub(in crate::cli) fn is_lost(unit: &v1::ChangedUnit) -> bool {
     unit.before_json.is_some() && unit.after_json.is_none()
 }
 
@@ -95,7 +100,7 @@ impl Report for ChangeReport {
                 writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
                 kind = &change.kind;
             }
-            write_paths(out, &change.paths, MAX_PATHS)?;
+            write_paths(out, &change.paths, MAX_PATHS, style)?;
             for unit in &change.units {
                 for line in unit_lines(unit) {
                     let line = match is_lost(unit) {
@@ -105,7 +110,7 @@ impl Report for ChangeReport {
                     writeln!(out, "{line}")?;
                 }
             }
-            rejected(out, &change.newly_rejected, style)?;
+            rejected(out, &change.newly_rejected, 4, style)?;
             writeln!(out)?;
         }
         let sections = [
@@ -113,7 +118,7 @@ impl Report for ChangeReport {
             ("paths removed", &self.0.paths_removed),
         ];
         for (heading, paths) in sections {
-            let lines: Vec<String> = paths.iter().map(|path| printable(path)).collect();
+            let lines: Vec<String> = paths.iter().map(|path| style.path(path)).collect();
             section(out, heading, &lines, style)?;
         }
         section(out, "lost", &loss_lines(&self.0.changes), style)?;
@@ -131,11 +136,12 @@ fn section(out: &mut dyn Write, heading: &str, lines: &[String], style: Style) -
         return Ok(());
     }
     writeln!(out, "{}", style.bold(heading))?;
-    for line in lines.iter().take(MAX_LINES) {
+    let most = style.most(MAX_LINES);
+    for line in lines.iter().take(most) {
         writeln!(out, "  {line}")?;
     }
-    if lines.len() > MAX_LINES {
-        writeln!(out, "  and {} more", lines.len() - MAX_LINES)?;
+    if let Some(more @ 1..) = lines.len().checked_sub(most) {
+        writeln!(out, "  and {more} more (`--all` lists them)")?;
     }
     writeln!(out)
 }
@@ -189,7 +195,7 @@ fn origin_texts(unit: &v1::ChangedUnit) -> (String, String) {
 }
 
 /// Formats a value on one line. A string of one word has no quotes.
-fn value(json: Option<&str>) -> String {
+pub(in crate::cli) fn value(json: Option<&str>) -> String {
     let Some(json) = json else {
         return NO_VALUE.to_owned();
     };
@@ -243,7 +249,7 @@ fn loss_lines(changes: &[v1::ChangedAnswer]) -> Vec<String> {
 
 /// The route rule or backend at which a path ends, `Kind/namespace/name[#section]`; the path itself
 /// if it ends above the routes.
-fn path_end(path: &str) -> String {
+pub(in crate::cli) fn path_end(path: &str) -> String {
     let traffic = match PathName::parse(path) {
         Ok(PathName::Traffic(traffic)) => traffic,
         _ => return path.to_owned(),

@@ -8,6 +8,7 @@ use super::document::Document;
 use super::get_text::{rejected, write_alert};
 use super::json::compact;
 use super::levels::kind_name;
+use super::report::write_paths;
 use super::spec::{self, block_name, on_one_line, origin_name, policy_name};
 use super::text::{Style, beside, column, printable, shortened, text_width};
 use crate::api::v1;
@@ -28,13 +29,7 @@ pub(in crate::cli) fn kind(
     let policy = kind.policy.clone().unwrap_or_default();
     let name = printable(&kind_name(&policy));
     writeln!(out, "{}", style.bold(&style.cyan(&name)))?;
-    for (at, path) in paths.iter().take(MAX_PATHS).enumerate() {
-        let on = if at == 0 { "on" } else { "  " };
-        writeln!(out, "  {on} {}", printable(path))?;
-    }
-    if paths.len() > MAX_PATHS {
-        writeln!(out, "     and {} more", paths.len() - MAX_PATHS)?;
-    }
+    write_paths(out, paths, MAX_PATHS, style)?;
     if policy.inherited_only {
         let text =
             "inherited only: the kind takes effect at a lower level; these are the values so far";
@@ -66,7 +61,7 @@ pub(in crate::cli) fn kind(
         }
     }
     write_remarks(out, &policy, kind, style)?;
-    rejected(out, &policy.rejected, style)?;
+    rejected(out, &policy.rejected, 4, style)?;
     writeln!(out)
 }
 
@@ -86,21 +81,18 @@ fn write_remarks(
         writeln!(out)?;
     }
     for warning in &kind.warnings {
-        write_alert(out, &format!("note: {warning}"), style)?;
+        write_alert(out, &format!("note: {warning}"), 4, style)?;
     }
     for unit in &kind.lost_units {
         let text = "is set by a less specific policy and missing in the result";
-        write_alert(out, &format!("lost: {unit} {text}"), style)?;
+        write_alert(out, &format!("lost: {unit} {text}"), 4, style)?;
     }
     if let Some(unknown) = &policy.unknown {
-        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
+        write_alert(out, &format!("unknown: {}", unknown.message), 4, style)?;
     }
     if !policy.not_computed.is_empty() {
-        write_alert(
-            out,
-            &format!("not computed: {}", policy.not_computed),
-            style,
-        )?;
+        let text = format!("not computed: {}", policy.not_computed);
+        write_alert(out, &text, 4, style)?;
     }
     Ok(())
 }
@@ -230,13 +222,21 @@ fn write_overridden(
         printable(&format!("      {verb} {name}{subunit}: ")),
         printable(&format!(" ({})", overridden.reason)),
     );
-    let used = super::text::width(&before) + super::text::width(&after);
-    let value = shortened(
-        &printable(&value),
-        text_width().saturating_sub(used).max(12),
+    let (used, end) = (super::text::width(&before), super::text::width(&after));
+    let room = text_width().saturating_sub(used);
+    let value = printable(&value);
+    // Of a long value its beginning is printed; the reason is never cut, and has a line of its own if need be.
+    let fits = super::text::width(&value) + end <= room;
+    if !fits && room < end + 24 {
+        let line = format!("{before}{}", shortened(&value, room.max(12)));
+        writeln!(out, "{}", style.loss(&shortened(&line, text_width())))?;
+        return writeln!(out, "{:8}{}", "", style.loss(after.trim_start()));
+    }
+    let line = format!(
+        "{before}{}{after}",
+        shortened(&value, room.saturating_sub(end).max(12))
     );
-    let line = format!("{before}{value}{after}");
-    writeln!(out, "{}", style.dim(&shortened(&line, text_width())))
+    writeln!(out, "{}", style.loss(&shortened(&line, text_width())))
 }
 
 /// Formats a value on one line.
@@ -306,7 +306,7 @@ mod tests {
         explained.units.push(unit);
         let paths: Vec<String> = (0..8).map(|n| format!("gateways/a/{n}")).collect();
         let text = text_of(&paths, &explained);
-        assert!(text.contains("gateways/a/4\n     and 3 more\n"), "{text}");
+        assert!(text.contains("gateways/a/4\n     and 3 more ("), "{text}");
         for line in text.lines() {
             assert!(width(line) <= text_width(), "{line}");
         }

@@ -19,23 +19,29 @@ pub(in crate::cli) fn path(
     policies: &[v1::EffectivePolicy],
     style: Style,
 ) -> io::Result<()> {
-    writeln!(out, "{}", style.bold(&printable(path)))?;
+    writeln!(out, "{}", style.bold(&style.path(path)))?;
     if policies.is_empty() {
         writeln!(out, "  no policy")?;
     }
     for each in policies {
-        policy(out, each, style)?;
+        policy(out, each, 2, style)?;
     }
     Ok(())
 }
 
-fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io::Result<()> {
+/// Writes an effective policy, its name at column `indent`.
+pub(in crate::cli) fn policy(
+    out: &mut dyn Write,
+    policy: &v1::EffectivePolicy,
+    indent: usize,
+    style: Style,
+) -> io::Result<()> {
     let spec = policy.spec_json.as_deref().map(|text| {
         // Invalid JSON is printed as a string.
         serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
     });
     let (whole, lines) = match &spec {
-        Some(value) => spec::lines(value, &policy.origins, 4),
+        Some(value) => spec::lines(value, &policy.origins, indent + 2),
         None => (String::new(), Vec::new()),
     };
     let name = printable(&kind_name(policy));
@@ -43,30 +49,28 @@ fn policy(out: &mut dyn Write, policy: &v1::EffectivePolicy, style: Style) -> io
         true => " (inherited only; takes effect at a lower level)",
         false => "",
     };
-    let heading = format!("  {name}{inherited}");
+    let heading = format!("{:indent$}{name}{inherited}", "");
     write_lines(out, &heading, &whole, &lines, style)?;
     if !policy.not_computed.is_empty() {
-        write_alert(
-            out,
-            &format!("not computed: {}", policy.not_computed),
-            style,
-        )?;
+        let text = format!("not computed: {}", policy.not_computed);
+        write_alert(out, &text, indent + 2, style)?;
     }
     if let Some(unknown) = &policy.unknown {
-        write_alert(out, &format!("unknown: {}", unknown.message), style)?;
+        let text = format!("unknown: {}", unknown.message);
+        write_alert(out, &text, indent + 2, style)?;
     }
     for (at, listed) in policy.listed.iter().enumerate() {
         let name = listed.policy.as_ref().map(policy_name).unwrap_or_default();
-        let left = printable(&format!("    {}. {name}", at + 1));
+        let left = printable(&format!("{:indent$}  {}. {name}", "", at + 1));
         let right = printable(&format!("# on {}", listed.node));
         writeln!(out, "{}", beside(&left, &right, MAX_LEFT, style))?;
         let value = serde_json::from_str(&listed.spec_json)
             .unwrap_or_else(|_| Value::from(listed.spec_json.as_str()));
-        for line in spec::lines(&value, &[], 7).1 {
+        for line in spec::lines(&value, &[], indent + 5).1 {
             writeln!(out, "{}", beside(&printable(&line.text), "", 0, style))?;
         }
     }
-    rejected(out, &policy.rejected, style)
+    rejected(out, &policy.rejected, indent + 2, style)
 }
 
 /// Writes a coloured heading and the lines of a spec, with the origins in a column.
@@ -104,20 +108,26 @@ fn comment(origin: &str) -> String {
 pub(in crate::cli) fn rejected(
     out: &mut dyn Write,
     rejected: &[v1::RejectedPolicy],
+    indent: usize,
     style: Style,
 ) -> io::Result<()> {
     for each in rejected {
         let name = each.policy.as_ref().map(policy_name).unwrap_or_default();
         let text = format!("rejected: {name} ({}): {}", each.reason, each.message);
-        write_alert(out, &text, style)?;
+        write_alert(out, &text, indent, style)?;
     }
     Ok(())
 }
 
 /// Writes a wrapped warning.
-pub(in crate::cli) fn write_alert(out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
-    for (at, line) in wrapped(&printable(text), 6).iter().enumerate() {
-        let indent = if at == 0 { 4 } else { 6 };
+pub(in crate::cli) fn write_alert(
+    out: &mut dyn Write,
+    text: &str,
+    indent: usize,
+    style: Style,
+) -> io::Result<()> {
+    for (at, line) in wrapped(&printable(text), indent + 2).iter().enumerate() {
+        let indent = if at == 0 { indent } else { indent + 2 };
         writeln!(out, "{:indent$}{}", "", style.alert(line))?;
     }
     Ok(())

@@ -60,6 +60,7 @@ pub(in crate::cli) fn resolved(
             ("backend", Document::text(&backend.backend)),
             ("weight", number(backend.weight)),
             ("reason", Document::text(&backend.reason)),
+            ("policies", Document::list(&backend.policies, policy)),
         ])
     };
     let resolved = |resolved: &v1::ResolvedRequest| {
@@ -107,28 +108,49 @@ pub(in crate::cli) fn resolved(
             ),
             ("resolved", Document::list(&reply.resolved, resolved)),
             ("unresolved", Document::list(&reply.unresolved, unresolved)),
+            ("whyNot", Document::list(&reply.why_not, rule_miss)),
         ],
     )
 }
 
-/// Converts findings, for `lint`.
+fn rule_miss(miss: &v1::RuleMiss) -> Document {
+    Document::map([
+        ("route", Document::text(&miss.route)),
+        ("ruleIndex", number(miss.rule_index)),
+        ("ruleName", Document::text(&miss.rule_name)),
+        ("path", Document::text(&miss.path)),
+        ("reason", Document::text(&miss.reason)),
+        ("details", Document::texts(&miss.details)),
+    ])
+}
+
+/// Converts findings, and the number of those that were left out, for `lint`.
 pub(in crate::cli) fn findings(
-    reply: &v1::ListFindingsResponse,
+    snapshot: Option<&v1::Version>,
+    findings: &[&v1::Finding],
+    ignored: usize,
     states: &[v1::KindState],
 ) -> Document {
-    let finding = |finding: &v1::Finding| {
-        Document::text_fields([
-            ("severity", finding.severity().as_str_name()),
-            ("reason", &finding.reason),
-            ("location", &finding.location),
-            ("object", &finding.object),
-            ("message", &finding.message),
+    let finding = |finding: &&v1::Finding| {
+        Document::map([
+            ("code", Document::text(&finding.code)),
+            ("severity", Document::text(finding.severity().as_str_name())),
+            ("reason", Document::text(&finding.reason)),
+            ("location", Document::text(&finding.location)),
+            ("object", Document::text(&finding.object)),
+            ("message", Document::text(&finding.message)),
+            ("count", long_number(finding.count)),
+            ("places", Document::texts(&finding.places)),
         ])
     };
+    let ignored = u32::try_from(ignored).unwrap_or(u32::MAX);
     with_header(
-        reply.version.as_ref(),
+        snapshot,
         states,
-        [("findings", Document::list(&reply.findings, finding))],
+        [
+            ("findings", Document::list(findings, finding)),
+            ("ignored", number(ignored)),
+        ],
     )
 }
 

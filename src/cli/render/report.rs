@@ -1,6 +1,6 @@
 //! [`Report`]: an answer that can be printed as text, JSON or YAML.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use super::document::Document;
 use super::session::{incomplete_line, incomplete_lines};
@@ -34,10 +34,20 @@ pub(in crate::cli) fn print(
     format: Format,
     states: &[v1::KindState],
 ) -> Result<(), CliError> {
+    print_styled(report, format, states, console::style())
+}
+
+/// Prints an answer as [`print`] does, its text in a style.
+pub(in crate::cli) fn print_styled(
+    report: &dyn Report,
+    format: Format,
+    states: &[v1::KindState],
+    style: Style,
+) -> Result<(), CliError> {
     let mut out = console::stdout();
     match format {
-        Format::Table => {
-            let style = console::style();
+        Format::Table | Format::Wide => {
+            let style = style.with_full_names(format == Format::Wide);
             for line in incomplete_lines(states, style) {
                 writeln!(out, "{line}")?;
             }
@@ -70,11 +80,6 @@ pub(in crate::cli) fn warn_incomplete(states: &[v1::KindState]) {
     }
 }
 
-/// Whether standard output is a terminal, so that lines are wrapped.
-pub(in crate::cli) fn on_terminal() -> bool {
-    io::stdout().is_terminal()
-}
-
 /// Writes wrapped text. Lines after the first are indented by two more columns.
 pub(in crate::cli) fn write_wrapped(
     out: &mut dyn Write,
@@ -89,18 +94,21 @@ pub(in crate::cli) fn write_wrapped(
     Ok(())
 }
 
-/// Writes `on PATH`, one path per line: the first `most` of them, and the number of the others.
+/// Writes `on PATH`, one path per line: the first `most` of them, unless the style lists all, and the number of the
+/// others.
 pub(in crate::cli) fn write_paths(
     out: &mut dyn Write,
     paths: &[String],
     most: usize,
+    style: Style,
 ) -> io::Result<()> {
+    let most = style.most(most);
     for (at, path) in paths.iter().take(most).enumerate() {
         let on = if at == 0 { "on" } else { "  " };
-        writeln!(out, "  {on} {}", printable(path))?;
+        writeln!(out, "  {on} {}", style.path(path))?;
     }
-    if paths.len() > most {
-        writeln!(out, "     and {} more", paths.len() - most)?;
+    if let Some(more @ 1..) = paths.len().checked_sub(most) {
+        writeln!(out, "     and {more} more (`--all` lists them)")?;
     }
     Ok(())
 }
@@ -130,7 +138,10 @@ mod tests {
     fn further_paths_are_counted() {
         let paths: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         let mut out = Vec::new();
-        write_paths(&mut out, &paths, 2).unwrap();
-        assert_eq!(out, b"  on a\n     b\n     and 1 more\n");
+        write_paths(&mut out, &paths, 2, Style::new(false)).unwrap();
+        assert_eq!(
+            out,
+            b"  on a\n     b\n     and 1 more (`--all` lists them)\n"
+        );
     }
 }

@@ -39,7 +39,8 @@ pub(in crate::cli) fn table(
         }
     }
     if !is_single {
-        writeln!(out, "\n{}", summary(policies))?;
+        writeln!(out)?;
+        write_wrapped(out, &summary(policies), 0, str::to_owned)?;
     }
     Ok(())
 }
@@ -66,17 +67,21 @@ fn heading(
     at: usize,
     style: Style,
 ) -> io::Result<()> {
-    let right = match is_effective(policy) {
-        true => right.to_owned(),
-        false => style.alert(right),
+    let paint = |text: &str| match is_effective(policy) {
+        true => text.to_owned(),
+        false => style.alert(text),
     };
     let gap = at.saturating_sub(width(name) + 2);
     // Names are never cut: conditions that do not fit beside one are printed below it.
-    if gap >= 2 {
-        writeln!(out, "  {name}{}{right}", " ".repeat(gap))
-    } else {
-        writeln!(out, "  {name}\n{:at$}{right}", "")
+    if gap >= 2 && at + width(right) <= text_width() {
+        return writeln!(out, "  {name}{}{}", " ".repeat(gap), paint(right));
     }
+    writeln!(out, "  {name}")?;
+    let at = match at + width(right) <= text_width() {
+        true => at,
+        false => 4,
+    };
+    write_wrapped(out, right, at, paint)
 }
 
 /// Writes what overrides a policy, its messages, and its warnings.
@@ -91,10 +96,15 @@ fn details(out: &mut dyn Write, policy: &v1::PolicyStatus, style: Style) -> io::
         )?;
     }
     for message in messages(policy) {
-        write_wrapped(out, message, 4, |line| style.dim(line))?;
+        write_wrapped(out, &style.sentence(message), 4, |line| style.dim(line))?;
     }
     for warning in &policy.warnings {
-        write_wrapped(out, &format!("note: {warning}"), 4, |line| style.dim(line))?;
+        write_wrapped(
+            out,
+            &style.sentence(&format!("note: {warning}")),
+            4,
+            |line| style.dim(line),
+        )?;
     }
     Ok(())
 }

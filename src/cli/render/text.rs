@@ -5,39 +5,110 @@ use std::sync::OnceLock;
 
 use terminal_size::{Width, terminal_size_of};
 
-/// The width of text output in columns: that of the terminal, within limits, and the upper limit where the output is
-/// not a terminal. Names of paths and objects may exceed it: they are never cut or broken, because users copy them
+use super::short_path::short_path;
+
+/// The width of text output in columns: that of the terminal, from 60 to 200, and 100 where the output is not a
+/// terminal. Names of paths and objects may exceed it: they are never cut or broken, because users copy them
 /// into other commands.
 pub(in crate::cli) fn text_width() -> usize {
-    const LEAST: usize = 72;
-    const MOST: usize = 100;
+    const LEAST: usize = 60;
+    const MOST: usize = 200;
+    /// Where the output is not a terminal.
+    const USUAL: usize = 100;
     static COLUMNS: OnceLock<usize> = OnceLock::new();
     // Tests print the same in every terminal.
     if cfg!(test) {
-        return MOST;
+        return USUAL;
     }
     *COLUMNS.get_or_init(|| {
         let terminal = terminal_size_of(std::io::stdout());
-        terminal.map_or(MOST, |(Width(columns), _)| {
+        terminal.map_or(USUAL, |(Width(columns), _)| {
             usize::from(columns).clamp(LEAST, MOST)
         })
     })
 }
 
-/// Applies terminal colours, if they are enabled.
+/// How text output looks: its colours, the form of path names, and the length of lists.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Style {
-    on: bool,
+    colours: bool,
+    /// Whether path names are shortened to what tells them apart.
+    shortens: bool,
+    /// Whether lists are printed to their end.
+    lists_all: bool,
 }
 
 impl Style {
-    /// Returns a style with colours enabled or not.
-    pub(in crate::cli) fn new(on: bool) -> Self {
-        Self { on }
+    /// Returns a style with colours enabled or not, with full path names, and lists that are cut.
+    pub(in crate::cli) fn new(colours: bool) -> Self {
+        Self {
+            colours,
+            shortens: false,
+            lists_all: false,
+        }
+    }
+
+    /// Shortens path names.
+    #[must_use]
+    pub(in crate::cli) fn with_short_names(self) -> Self {
+        Self {
+            shortens: true,
+            ..self
+        }
+    }
+
+    /// Prints path names in full, if `full`.
+    #[must_use]
+    pub(in crate::cli) fn with_full_names(self, full: bool) -> Self {
+        Self {
+            shortens: self.shortens && !full,
+            ..self
+        }
+    }
+
+    /// Prints lists to their end, if `all`.
+    #[must_use]
+    pub(in crate::cli) fn listing_all(self, all: bool) -> Self {
+        Self {
+            lists_all: all,
+            ..self
+        }
+    }
+
+    /// The number of entries of a list to print: `most`, or all.
+    pub(in crate::cli) fn most(self, most: usize) -> usize {
+        match self.lists_all {
+            true => usize::MAX,
+            false => most,
+        }
+    }
+
+    /// The name of a path, printable, in full or short.
+    pub(in crate::cli) fn path(self, name: &str) -> String {
+        match self.shortens {
+            true => printable(&short_path(name)),
+            false => printable(name),
+        }
+    }
+
+    /// A sentence with its path names in full or short, to be wrapped: lines do not break inside of a name.
+    pub(in crate::cli) fn sentence(self, text: &str) -> String {
+        if !self.shortens {
+            return text.to_owned();
+        }
+        let words = text.split(' ').map(|word| {
+            let name = word.trim_end_matches([',', '.', ':', ';']);
+            let end = word.strip_prefix(name).unwrap_or_default();
+            match name.starts_with("gateways/") || name.starts_with("mesh/") {
+                true => format!("{}{end}", short_path(name).replace(' ', KEPT_SPACE)),
+                false => word.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
     }
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.on {
+        if self.colours {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")
         } else {
             text.to_owned()
@@ -54,12 +125,27 @@ impl Style {
         self.paint("2", text)
     }
 
+    /// The style of origins of values.
+    pub(in crate::cli) fn origin(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    /// The style of values that are not in effect.
+    pub(in crate::cli) fn loss(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
     /// The style of policy kinds.
     pub(in crate::cli) fn cyan(self, text: &str) -> String {
         self.paint("36", text)
     }
 
-    /// The style of warnings and losses.
+    /// The style of findings that are less severe than errors.
+    pub(in crate::cli) fn warning(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    /// The style of errors and losses.
     pub(in crate::cli) fn alert(self, text: &str) -> String {
         self.paint("1;31", text)
     }
@@ -106,17 +192,28 @@ pub(in crate::cli) fn wrapped(text: &str, indent: usize) -> Vec<String> {
     wrapped_to(text, text_width(), indent)
 }
 
+/// A space at which lines are not wrapped.
+const KEPT_SPACE: &str = "\u{a0}";
+
 /// Wraps a text at spaces into lines that fit between the columns `indent` and `columns`.
 pub(in crate::cli) fn wrapped_to(text: &str, columns: usize, indent: usize) -> Vec<String> {
     let room = columns.saturating_sub(indent).max(20);
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    let words = text.split_ascii_whitespace().flat_map(|word| {
+        // What does not fit on any line may break anywhere.
+        let parts: Vec<String> = match width(word) <= room {
+            true => vec![word.replace(KEPT_SPACE, " ")],
+            false => word.split(KEPT_SPACE).map(str::to_owned).collect(),
+        };
+        parts
+    });
+    for word in words {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= room => {
+            Some(line) if width(line) + 1 + width(&word) <= room => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
     }
     lines
@@ -137,14 +234,14 @@ pub(in crate::cli) fn beside(left: &str, right: &str, at: usize, style: Style) -
     let left = shortened(left, text_width());
     let gap = at.saturating_sub(width(&left));
     if gap >= 2 && at + width(right) <= text_width() {
-        return format!("{left}{}{}", " ".repeat(gap), style.dim(right));
+        return format!("{left}{}{}", " ".repeat(gap), style.origin(right));
     }
     if width(&left) + 2 + width(right) <= text_width() {
-        return format!("{left}  {}", style.dim(right));
+        return format!("{left}  {}", style.origin(right));
     }
     let right = shortened(right, text_width());
     let indent = at.min(text_width().saturating_sub(width(&right)));
-    format!("{left}\n{}{}", " ".repeat(indent), style.dim(&right))
+    format!("{left}\n{}{}", " ".repeat(indent), style.origin(&right))
 }
 
 /// Formats a number with its noun, such as `1 path` or `2 paths`.

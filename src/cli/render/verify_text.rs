@@ -139,19 +139,20 @@ fn write_group(out: &mut dyn Write, group: &Group, style: Style) -> io::Result<(
     for line in values(finding) {
         write_lines(out, &line, 2)?;
     }
-    for (at, (path, proxy)) in group.places.iter().take(MAX_PLACES).enumerate() {
+    let most = style.most(MAX_PLACES);
+    for (at, (path, proxy)) in group.places.iter().take(most).enumerate() {
         writeln!(
             out,
             "  {} {}",
             if at == 0 { "on" } else { "  " },
-            printable(path)
+            style.path(path)
         )?;
         if !proxy.is_empty() {
             writeln!(out, "     in {}", printable(proxy))?;
         }
     }
-    if group.places.len() > MAX_PLACES {
-        writeln!(out, "     and {} more", group.places.len() - MAX_PLACES)?;
+    if let Some(more @ 1..) = group.places.len().checked_sub(most) {
+        writeln!(out, "     and {more} more (`--all` lists them)")?;
     }
     Ok(())
 }

@@ -49,7 +49,11 @@ pub fn preview_change(
     Ok(v1::PreviewChangeResponse {
         problems: problems
             .into_iter()
-            .map(|(location, message)| v1::Problem { location, message })
+            .map(|(location, message)| v1::Problem {
+                location,
+                message,
+                code: String::new(),
+            })
             .collect(),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
@@ -65,7 +69,7 @@ fn object_named(
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<ObjectKey, Failure> {
-    let QuerySubject::Object(key, None) = QuerySubject::read(name, world)? else {
+    let QuerySubject::Object(key, None) = QuerySubject::read(name, world, visibility)? else {
         return Err(Failure::invalid(
             "NotAnObject",
             format!(

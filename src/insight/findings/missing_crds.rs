@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::{FindingPage, ScopedFinding};
-use crate::api::v1;
+use crate::insight::Code;
 use crate::insight::lookup::is_requested;
 use entail_core::effective::{PolicyKind, World};
 use entail_core::model::GroupKind;
-use v1::finding::Severity;
 
 /// Returns a message about the policy kinds that have policies from files, and no CRD; `None` if there
 /// are none. With `requested`, only these kinds count.
@@ -43,15 +42,6 @@ pub fn missing_crds(world: &World, requested: &[GroupKind]) -> Option<String> {
 /// Adds the finding about policy kinds without a CRD.
 pub(super) fn find(world: &World, requested: &[GroupKind], findings: &mut FindingPage<'_>) {
     if let Some(message) = missing_crds(world, requested) {
-        findings.push(ScopedFinding {
-            object: None,
-            finding: v1::Finding {
-                severity: Severity::Note.into(),
-                reason: "CrdMissing".to_owned(),
-                location: String::new(),
-                object: String::new(),
-                message,
-            },
-        });
+        findings.push(ScopedFinding::new(Code::CrdMissing, message));
     }
 }

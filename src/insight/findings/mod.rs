@@ -9,6 +9,7 @@ mod suggestion;
 mod unprofiled;
 
 pub use missing_crds::missing_crds;
+pub use page::MAX_PLACES;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,6 +21,7 @@ use super::visible::visible_entries;
 use super::waypoints::idle_references;
 use super::{Budget, Failure, Visibility};
 use crate::api::v1;
+use crate::insight::Code;
 use crate::snapshot::Snapshot;
 use entail_core::effective::{AttachmentChain, PolicyKind, PolicyStatus, Statuses, World};
 use entail_core::engine::{
@@ -31,7 +33,6 @@ use entail_core::model::{
     groups,
 };
 use entail_core::profile::{PolicyClass, PolicyLabel, Profile, ProfileOrigin};
-use v1::finding::Severity;
 
 /// Maximum number of paths in the message of a finding.
 const MAX_NAMED_PATHS: usize = 3;
@@ -91,29 +92,18 @@ pub fn list_findings(
 }
 
 /// Creates a finding about an object. A policy of a section is named by its kind (specification 2.14).
-fn finding(
-    world: &World,
-    severity: Severity,
-    reason: &str,
-    key: &ObjectKey,
-    message: String,
-) -> ScopedFinding {
+fn finding(world: &World, code: Code, key: &ObjectKey, message: String) -> ScopedFinding {
     let object = ObjectKey {
         kind: key.kind.resource(),
         ..key.clone()
     };
     let entry = world.store().get(&object);
     let location = entry.and_then(|entry| entry.object.location.clone());
-    let finding = v1::Finding {
-        severity: severity.into(),
-        reason: reason.to_owned(),
+    ScopedFinding {
+        visible_with: Some(object),
         location: location.map(|w| w.to_string()).unwrap_or_default(),
         object: key.to_string(),
-        message,
-    };
-    ScopedFinding {
-        object: Some(object),
-        finding,
+        ..ScopedFinding::new(code, message)
     }
 }
 
@@ -136,60 +126,59 @@ fn policies(
             kind: kind.profile().policy.clone(),
             ..policy.key.clone()
         };
-        let mut add = |severity, reason: &str, message: String| {
-            findings.push(finding(world, severity, reason, &named, message));
-        };
         if let Some(why) = &policy.invalid {
-            add(Severity::Error, "Invalid", why.clone());
+            findings.push(finding(world, Code::Invalid, &named, why.clone()));
             continue;
         }
+        if let Some(missing) = &policy.missing {
+            let message = missing.message.clone();
+            findings.push(ScopedFinding {
+                // The profile chooses the reason.
+                reason: missing.reason.to_string(),
+                ..finding(world, Code::MissingReference, &named, message)
+            });
+        }
+        let mut add = |code: Code, message: String| {
+            findings.push(finding(world, code, &named, message));
+        };
         if let Some(reason) = &policy.untrusted {
             let message = format!("the controller does not accept the policy: {reason}");
-            add(Severity::Error, "NotTrusted", message);
-        }
-        if let Some(missing) = &policy.missing {
-            add(Severity::Error, &missing.reason, missing.message.clone());
+            add(Code::NotTrusted, message);
         }
         for reference in kind.attached(index).into_iter().flat_map(|a| &a.references) {
-            let Some((severity, reason)) = severity_of(reference.outcome) else {
+            let Some(code) = code_of(reference.outcome) else {
                 continue;
             };
             let near = suggestion::hint(world, policy, reference, visibility);
             add(
-                severity,
-                reason,
+                code,
                 format!("{}: {}{near}", reference.field, reference.message),
             );
         }
         for warning in &policy.warnings {
-            add(Severity::Note, "UnusualValue", warning.clone());
+            add(Code::UnusualValue, warning.clone());
         }
         let idle = idle_references(world, kind, index);
         let is_idle = !idle.is_empty();
         for message in idle {
-            add(Severity::Warning, "NoWaypoint", message);
+            add(Code::NoWaypoint, message);
         }
         let Some(status) = statuses.of(number, index) else {
             continue;
         };
         if let Some(why) = &status.refused {
-            let reason = Outcome::Invalid.as_str();
-            add(Severity::Error, reason, format!("not in effect: {why}"));
+            add(Code::Invalid, format!("not in effect: {why}"));
         }
         let effect = without_effect(status, visibility);
-        if let Some((reason, message)) =
-            effect.filter(|(reason, _)| *reason != "NoScope" || !is_idle)
+        if let Some((code, message)) = effect.filter(|(code, _)| *code != Code::NoScope || !is_idle)
         {
-            add(Severity::Warning, reason, message);
+            add(code, message);
         }
     }
 }
 
-/// Why a policy is not in effect, or not known to be: the reason and the message of its finding.
-fn without_effect(
-    status: &PolicyStatus,
-    visibility: &dyn Visibility,
-) -> Option<(&'static str, String)> {
+/// Why a policy is not in effect, or not known to be: the code and the message of its finding.
+fn without_effect(status: &PolicyStatus, visibility: &dyn Visibility) -> Option<(Code, String)> {
     match status.in_force? {
         Enforcement::None => {
             let by: Vec<String> = status
@@ -203,30 +192,34 @@ fn without_effect(
             };
             let paths = status.paths;
             let message = format!("not in effect: overridden on all {paths} paths by {by}");
-            Some(("Overridden", message))
+            Some((Code::Overridden, message))
         }
         Enforcement::NoScope => {
             let message = match visibility.is_unrestricted() {
                 true => "not in effect: its targets are on no path",
                 false => "not in effect: its targets are on no path that you may see",
             };
-            Some(("NoScope", message.to_owned()))
+            Some((Code::NoScope, message.to_owned()))
         }
         Enforcement::Unknown => {
             let reason = unknown_reason(status);
             let message = format!("not known to be in effect: {}", unknown_message(reason));
-            Some((reason.as_str(), message))
+            Some((reason.into(), message))
         }
         _ => None,
     }
 }
 
-fn severity_of(outcome: Outcome) -> Option<(Severity, &'static str)> {
+/// The code of a reference that does not attach. Of a policy that its controller does not accept, that is reported once.
+fn code_of(outcome: Outcome) -> Option<Code> {
     match outcome {
         Outcome::Accepted | Outcome::Untrusted => None,
-        Outcome::Conflicted => Some((Severity::Warning, outcome.as_str())),
-        Outcome::SelectorNotEvaluated => Some((Severity::Note, outcome.as_str())),
-        _ => Some((Severity::Error, outcome.as_str())),
+        Outcome::Invalid => Some(Code::Invalid),
+        Outcome::RefNotPermitted => Some(Code::RefNotPermitted),
+        Outcome::TargetNotFound => Some(Code::TargetNotFound),
+        Outcome::Conflicted => Some(Code::Conflicted),
+        Outcome::SelectorNotEvaluated => Some(Code::SelectorNotEvaluated),
+        Outcome::NoProfile => Some(Code::NoProfile),
     }
 }
 
@@ -373,28 +366,16 @@ fn paths(
     for ((policy, unit), sample) in lost_units {
         let key = ObjectKey::new(policy_kind.clone(), policy.namespace, policy.name);
         let message = format!("`{unit}` is lost on {}", describe_paths(&sample));
-        findings.push(finding(
-            world,
-            Severity::Warning,
-            "SilentLoss",
-            &key,
-            message,
-        ));
+        findings.push(finding(world, Code::SilentLoss, &key, message));
     }
     if order_dependent.count > 0 {
-        let finding = v1::Finding {
-            severity: Severity::Note.into(),
-            reason: "FoldOrder".to_owned(),
-            location: String::new(),
-            object: policy_kind.to_string(),
-            message: format!(
-                "merging top-down, as GEP-713 draws it, would give another result on {}",
-                describe_paths(&order_dependent)
-            ),
-        };
+        let message = format!(
+            "merging top-down, as GEP-713 draws it, would give another result on {}",
+            describe_paths(&order_dependent)
+        );
         findings.push(ScopedFinding {
-            object: None,
-            finding,
+            object: policy_kind.to_string(),
+            ..ScopedFinding::new(Code::FoldOrder, message)
         });
     }
     Ok(())
@@ -415,16 +396,9 @@ fn describe_paths(sample: &PathSample) -> String {
 /// Adds the findings about profiles: rejected profiles, and CRD labels that contradict a profile.
 fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut FindingPage<'_>) {
     for problem in world.problems() {
-        let finding = v1::Finding {
-            severity: Severity::Error.into(),
-            reason: "ProfileRefused".to_owned(),
-            location: problem.location.clone(),
-            object: String::new(),
-            message: problem.reason.clone(),
-        };
         findings.push(ScopedFinding {
-            object: None,
-            finding,
+            location: problem.location.clone(),
+            ..ScopedFinding::new(Code::ProfileRefused, problem.reason.clone())
         });
     }
     for (_, entry) in world.store().of_kind(&GroupKind::crd()) {
@@ -450,13 +424,7 @@ fn profiles(world: &World, visibility: &dyn Visibility, findings: &mut FindingPa
                     profile.class.name()
                 );
                 let key = &entry.object.key;
-                findings.push(finding(
-                    world,
-                    Severity::Note,
-                    "LabelContradicts",
-                    key,
-                    message,
-                ));
+                findings.push(finding(world, Code::LabelContradicts, key, message));
             }
         }
     }

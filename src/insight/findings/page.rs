@@ -1,68 +1,110 @@
-//! Pages of findings. Findings are made in any order; a page keeps only those that belong to it.
+//! Pages of findings. Findings are made in any order; a page joins those about one fact, and keeps only what belongs
+//! to it.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 
 use crate::api::v1;
 use crate::insight::paths::{MAX_PAGE_BYTES, page_size, position, token_at};
-use crate::insight::{Failure, Visibility};
+use crate::insight::{Code, Failure, Visibility};
 use crate::snapshot::Snapshot;
 use entail_core::model::ObjectKey;
+use v1::finding::Severity;
 
-/// A finding with the object whose visibility decides who sees it.
+/// Number of places of a finding, unless the request has another.
+const DEFAULT_PLACES: usize = 3;
+
+/// Maximum number of places of a finding.
+pub const MAX_PLACES: i32 = 1_000;
+
+/// The size from which on no more places of a finding are kept: a page holds several findings.
+const MAX_PLACE_BYTES: usize = 256 * 1024;
+
+/// A finding at one place, with the object whose visibility decides who sees it.
 pub(super) struct ScopedFinding {
     /// The object that the finding is about; `None` if it summarizes several.
-    pub object: Option<ObjectKey>,
-    pub finding: v1::Finding,
+    pub visible_with: Option<ObjectKey>,
+    pub code: Code,
+    pub severity: Severity,
+    pub reason: String,
+    pub location: String,
+    pub object: String,
+    pub message: String,
+}
+
+impl ScopedFinding {
+    /// Creates a finding that summarizes several objects, with the severity of its code.
+    pub fn new(code: Code, message: String) -> Self {
+        Self {
+            visible_with: None,
+            code,
+            severity: code.severity(),
+            reason: code.reason().to_owned(),
+            location: String::new(),
+            object: String::new(),
+            message,
+        }
+    }
 }
 
 /// Collects one page of the findings that a caller sees. Holds at most one page.
 pub(super) struct FindingPage<'v> {
     visibility: &'v dyn Visibility,
-    start: Start,
+    start: Option<Fact>,
+    /// The first fact that is not on the page, if there are more than fit.
+    end: Option<Fact>,
     size: usize,
-    found: BTreeSet<SortedFinding>,
+    max_places: usize,
+    found: BTreeMap<Fact, Places>,
     bytes: usize,
-    has_more: bool,
 }
 
-/// Where a page starts: after some findings about one object. The default is the first page.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Start {
+/// What a finding is about, in the order of a reply. A reply has one finding for each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fact {
     severity: i32,
     location: String,
     object: String,
-    /// The number of findings about the object that earlier pages have.
-    skipped: usize,
+    code: Code,
+    reason: String,
 }
 
-/// A finding in the order of a reply.
-#[derive(PartialEq)]
-struct SortedFinding(v1::Finding);
+/// The places where a fact holds.
+#[derive(Default)]
+struct Places {
+    count: u64,
+    /// The first messages.
+    messages: BTreeSet<String>,
+}
 
 impl<'v> FindingPage<'v> {
     /// Reads the page of a request.
     ///
     /// # Errors
-    /// The page size or the token is malformed, or the token belongs to another snapshot.
+    /// The page size, the number of places or the token is malformed, or the token belongs to another snapshot.
     pub fn of(
         snapshot: &Snapshot,
         request: &v1::ListFindingsRequest,
         visibility: &'v dyn Visibility,
     ) -> Result<Self, Failure> {
         let start = match position(snapshot, &request.page_token)? {
-            None => Start::default(),
-            Some(text) => Start::read(text).ok_or_else(Failure::page_token)?,
+            None => None,
+            Some(text) => Some(Fact::read(text).ok_or_else(Failure::page_token)?),
+        };
+        let max_places = match usize::try_from(request.max_places.min(MAX_PLACES)) {
+            Ok(0) => DEFAULT_PLACES,
+            Ok(most) => most,
+            Err(_) => return Err(Failure::invalid("MaxPlaces", "max_places is negative")),
         };
         Ok(Self {
             visibility,
             start,
+            end: None,
             size: page_size(request.page_size)?,
-            found: BTreeSet::new(),
+            max_places,
+            found: BTreeMap::new(),
             bytes: 0,
-            has_more: false,
         })
     }
 
@@ -79,81 +121,110 @@ impl<'v> FindingPage<'v> {
     /// Adds a finding if the caller sees it and it belongs to the page.
     pub fn push(&mut self, scoped: ScopedFinding) {
         // Findings without an object summarize all objects.
-        let is_visible = match &scoped.object {
+        let is_visible = match &scoped.visible_with {
             Some(key) => self.sees(key),
             None => self.visibility.is_unrestricted(),
         };
-        if !is_visible || self.start.is_after(&scoped.finding) {
+        let fact = Fact {
+            severity: scoped.severity.into(),
+            location: scoped.location,
+            object: scoped.object,
+            code: scoped.code,
+            reason: scoped.reason,
+        };
+        let is_before = self.start.as_ref().is_some_and(|start| fact <= *start);
+        let is_after = self.end.as_ref().is_some_and(|end| fact >= *end);
+        if !is_visible || is_before || is_after {
             return;
         }
-        let bytes = scoped.finding.encoded_len();
-        if !self.found.insert(SortedFinding(scoped.finding)) {
-            return;
-        }
-        self.bytes += bytes;
-        let least = self.start.skipped.saturating_add(1);
-        let most = self.start.skipped.saturating_add(self.size);
-        while self.found.len() > most
-            || (self.found.len() > least && self.bytes > 2 * MAX_PAGE_BYTES)
+        let own = fact.size();
+        let places = self.found.entry(fact).or_insert_with(|| {
+            self.bytes += own;
+            Places::default()
+        });
+        let before = places.size();
+        places.add(scoped.message, self.max_places);
+        self.bytes = (self.bytes + places.size()).saturating_sub(before);
+        while self.found.len() > self.size
+            || (self.found.len() > 1 && self.bytes > 2 * MAX_PAGE_BYTES)
         {
-            let Some(SortedFinding(last)) = self.found.pop_last() else {
+            let Some((last, places)) = self.found.pop_last() else {
                 return;
             };
-            self.bytes -= last.encoded_len();
-            self.has_more = true;
+            self.bytes = self.bytes.saturating_sub(last.size() + places.size());
+            // What is said of this fact from here on must not come back without what was said before.
+            self.end = Some(last);
         }
     }
 
     /// Returns the findings of the page and the token of the next one; empty after the last.
     pub fn finish(self, snapshot: &Snapshot) -> (Vec<v1::Finding>, String) {
-        let mut left = self.found.into_iter().map(|SortedFinding(finding)| finding);
-        let mut has_more = self.has_more;
-        let mut next = self.start;
+        let mut has_more = self.end.is_some();
         let mut findings: Vec<v1::Finding> = Vec::new();
+        let mut last = None;
         let mut bytes = 0;
-        let mut skip = next.skipped;
-        for finding in left.by_ref() {
-            if skip > 0 && next.is_about(&finding) {
-                skip -= 1;
-                continue;
-            }
-            skip = 0;
+        for (fact, places) in self.found {
+            let finding = fact.finding(places);
             bytes += finding.encoded_len();
             if !findings.is_empty() && bytes > MAX_PAGE_BYTES {
                 has_more = true;
                 break;
             }
             findings.push(finding);
+            last = Some(fact);
         }
-        for finding in &findings {
-            if !next.is_about(finding) {
-                next = Start {
-                    severity: finding.severity,
-                    location: finding.location.clone(),
-                    object: finding.object.clone(),
-                    skipped: 0,
-                };
-            }
-            next.skipped += 1;
-        }
-        let token = match has_more && !findings.is_empty() {
-            true => token_at(snapshot, &next.text()),
-            false => String::new(),
+        let token = match last {
+            Some(last) if has_more => token_at(snapshot, &last.text()),
+            _ => String::new(),
         };
         (findings, token)
     }
 }
 
-impl Start {
-    /// Whether the findings about the object of a finding come before the start.
-    fn is_after(&self, finding: &v1::Finding) -> bool {
-        let start = (self.severity, &self.location, &self.object);
-        (finding.severity, &finding.location, &finding.object) < start
+impl Places {
+    /// Adds a message; of more than `most`, only the first are kept.
+    fn add(&mut self, message: String, most: usize) {
+        if self.messages.insert(message) {
+            self.count += 1;
+        }
+        while self.messages.len() > most
+            || (self.messages.len() > 1 && self.size() > MAX_PLACE_BYTES)
+        {
+            self.messages.pop_last();
+        }
     }
 
-    fn is_about(&self, finding: &v1::Finding) -> bool {
-        let start = (self.severity, &self.location, &self.object);
-        (finding.severity, &finding.location, &finding.object) == start
+    fn size(&self) -> usize {
+        self.messages.iter().map(String::len).sum()
+    }
+}
+
+impl Fact {
+    fn size(&self) -> usize {
+        self.location.len() + self.object.len() + self.reason.len()
+    }
+
+    /// The finding about the fact at some places. The only place is the message of the finding.
+    fn finding(&self, places: Places) -> v1::Finding {
+        let Places { count, messages } = places;
+        let mut messages: Vec<String> = messages.into_iter().collect();
+        let message = match (count, messages.pop()) {
+            (1, Some(message)) => message,
+            (_, last) => {
+                messages.extend(last);
+                format!("{}, in {count} places", self.code.title())
+            }
+        };
+        v1::Finding {
+            severity: self.severity,
+            reason: self.reason.clone(),
+            location: self.location.clone(),
+            object: self.object.clone(),
+            message,
+            code: self.code.id().to_owned(),
+            count,
+            places: messages,
+        }
     }
 
     fn text(&self) -> String {
@@ -161,39 +232,28 @@ impl Start {
             severity,
             location,
             object,
-            skipped,
+            code,
+            reason,
         } = self;
-        format!("{severity}.{skipped}.{}.{location}{object}", location.len())
+        let (id, at, of) = (code.id(), location.len(), object.len());
+        format!("{severity}.{id}.{at}.{of}.{location}{object}{reason}")
     }
 
     fn read(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(4, '.');
+        let mut parts = text.splitn(5, '.');
         let severity = parts.next()?.parse().ok()?;
-        let skipped = parts.next()?.parse().ok()?;
-        let length: usize = parts.next()?.parse().ok()?;
-        let (location, object) = parts.next()?.split_at_checked(length)?;
+        let id = parts.next()?;
+        let at: usize = parts.next()?.parse().ok()?;
+        let of: usize = parts.next()?.parse().ok()?;
+        let (location, rest) = parts.next()?.split_at_checked(at)?;
+        let (object, reason) = rest.split_at_checked(of)?;
         Some(Self {
             severity,
-            skipped,
             location: location.to_owned(),
             object: object.to_owned(),
+            code: Code::ALL.iter().copied().find(|code| code.id() == id)?,
+            reason: reason.to_owned(),
         })
-    }
-}
-
-impl Eq for SortedFinding {}
-
-impl PartialOrd for SortedFinding {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for SortedFinding {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let (a, b) = (&self.0, &other.0);
-        let key = (a.severity, &a.location, &a.object, &a.reason, &a.message);
-        key.cmp(&(b.severity, &b.location, &b.object, &b.reason, &b.message))
     }
 }
 
@@ -201,17 +261,51 @@ impl Ord for SortedFinding {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_start_of_a_page_is_read_from_its_token() {
-        let start = Start {
+    fn fact() -> Fact {
+        Fact {
             severity: 2,
             location: "a.yaml:3".to_owned(),
             object: "HTTPRoute/a/r.x".to_owned(),
-            skipped: 7,
-        };
-        assert_eq!(Start::read(&start.text()), Some(start));
-        for text in ["", "1", "1.2", "1.2.3.x", "a.2.0.", "1.2.1.\u{e4}"] {
-            assert_eq!(Start::read(text), None, "{text}");
+            code: Code::SilentLoss,
+            reason: "SilentLoss".to_owned(),
         }
+    }
+
+    #[test]
+    fn the_start_of_a_page_is_read_from_its_token() {
+        assert_eq!(Fact::read(&fact().text()), Some(fact()));
+        for text in [
+            "",
+            "1",
+            "1.E032.2.3",
+            "1.E032.9.0.x",
+            "a.E032.0.0.",
+            "2.E999.0.0.",
+            "1.E032.1.0.\u{e4}",
+        ] {
+            assert_eq!(Fact::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_places_are_kept_and_all_are_counted() {
+        let mut places = Places::default();
+        for message in ["d", "b", "c", "b", "a"] {
+            places.add(message.to_owned(), 3);
+        }
+        let finding = fact().finding(places);
+        assert_eq!((finding.count, &*finding.code), (4, "E032"));
+        assert_eq!(finding.places, ["a", "b", "c"]);
+        assert!(finding.message.ends_with(", in 4 places"));
+        let mut long = Places::default();
+        for letter in ["a", "b", "c"] {
+            long.add(letter.repeat(MAX_PLACE_BYTES / 2), 3);
+        }
+        assert_eq!((long.count, long.messages.len()), (3, 2));
+        let mut only = Places::default();
+        only.add("a".to_owned(), 3);
+        let finding = fact().finding(only);
+        assert_eq!((finding.count, &*finding.message), (1, "a"));
+        assert_eq!(finding.places, Vec::<String>::new());
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{FindingPage, ScopedFinding, finding};
 use crate::api::v1;
-use crate::insight::Visibility;
+use crate::insight::{Code, Visibility};
 use entail_core::effective::{PolicyKind, World};
 use entail_core::model::{FieldStep, GroupKind, Object, ObjectKey, groups, nearest};
 use entail_core::profile::{Profile, ProfileOrigin};
@@ -80,19 +80,20 @@ fn describe(
         ProfileOrigin::Configured => Severity::Warning,
         ProfileOrigin::BuiltIn | ProfileOrigin::Derived => Severity::Note,
     };
-    let reason = "PatternMatchesNothing";
     let document = GroupKind::new(groups::ENTAIL, "PolicyProfile");
     let document = ObjectKey::new(document, "", profile.name.clone());
     let is_object = profile.origin == ProfileOrigin::Configured;
+    let found = ScopedFinding {
+        severity,
+        ..finding(world, Code::PatternMatchesNothing, &document, message)
+    };
     if is_object && world.store().get(&document).is_some() {
-        return finding(world, severity, reason, &document, message);
+        return found;
     }
     ScopedFinding {
-        object: None,
-        finding: v1::Finding {
-            object: profile.policy.to_string(),
-            ..finding(world, severity, reason, &document, message).finding
-        },
+        visible_with: None,
+        object: profile.policy.to_string(),
+        ..found
     }
 }
 

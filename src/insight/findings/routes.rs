@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{FindingPage, finding};
-use crate::api::v1;
+use super::{FindingPage, ScopedFinding, finding};
+use crate::api::v1::finding::Severity;
+use crate::insight::Code;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str, UnknownReason};
+use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str};
 use entail_core::store::{Listener, Projection, route_kind};
-use v1::finding::Severity;
 
 /// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
 /// rules that delegate.
@@ -37,13 +37,7 @@ fn listeners(world: &World, findings: &mut FindingPage<'_>) {
                 "listeners `{}` conflict: same port, protocol and hostname; at most one is served",
                 names.join("`, `")
             );
-            findings.push(finding(
-                world,
-                Severity::Warning,
-                "ListenerConflict",
-                &key,
-                message,
-            ));
+            findings.push(finding(world, Code::ListenerConflict, &key, message));
         }
     }
 }
@@ -74,13 +68,10 @@ fn parents(world: &World, findings: &mut FindingPage<'_>) {
                 "spec.parentRefs[{index}] does not attach to {} `{}/{}`: {why}",
                 parent.kind.kind, parent.namespace, parent.name,
             );
-            findings.push(finding(
-                world,
-                Severity::Warning,
-                reason.as_str(),
-                &key,
-                message,
-            ));
+            findings.push(ScopedFinding {
+                severity: Severity::Warning,
+                ..finding(world, (*reason).into(), &key, message)
+            });
         }
     }
 }
@@ -98,8 +89,11 @@ fn delegations(world: &World, findings: &mut FindingPage<'_>) {
             let Some(children) = world.topology().children_of_rule(&key, rule) else {
                 continue;
             };
-            let mut add = |reason: &str, message: String| {
-                findings.push(finding(world, Severity::Warning, reason, &key, message));
+            let mut add = |code: Code, message: String| {
+                findings.push(ScopedFinding {
+                    severity: Severity::Warning,
+                    ..finding(world, code, &key, message)
+                });
             };
             for (child, reason) in world.topology().refused_children(world.store(), &key, rule) {
                 let reason = match visibility.includes_object(&child) {
@@ -112,7 +106,7 @@ fn delegations(world: &World, findings: &mut FindingPage<'_>) {
                     reason => reason.explain(),
                 };
                 let message = format!("spec.rules[{rule}] delegates to `{child}` in vain: {why}");
-                add(reason.as_str(), message);
+                add(reason.into(), message);
             }
             let because = match world.topology().not_followed(&key, rule) {
                 Some(reason) => reason.message().to_owned(),
@@ -133,7 +127,7 @@ fn delegations(world: &World, findings: &mut FindingPage<'_>) {
                 "spec.rules[{rule}] delegates to {children}, which is not followed: {because}. Effective policies \
                  are unknown at and below the rule"
             );
-            add(UnknownReason::DelegationNotFollowed.as_str(), message);
+            add(Code::DelegationNotFollowed, message);
         }
     }
 }
@@ -227,13 +221,7 @@ fn routes(world: &World, findings: &mut FindingPage<'_>) {
                 named.join(", "),
                 world.topology().describe(listener)
             );
-            findings.push(finding(
-                world,
-                Severity::Warning,
-                "RouteConflict",
-                route,
-                message,
-            ));
+            findings.push(finding(world, Code::RouteConflict, route, message));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Findings about objects of kinds without a profile (specification 2.7, 2.9).
 
 use super::{FindingPage, finding};
-use crate::api::v1::finding::Severity;
+use crate::insight::Code;
 use crate::insight::parameters::objects;
 use entail_core::effective::{PolicyKind, World};
 use entail_core::model::GroupKind;
@@ -33,13 +33,7 @@ pub(super) fn policies(world: &World, findings: &mut FindingPage<'_>) {
                     ),
                 };
                 let key = &entry.object.key;
-                findings.push(finding(
-                    world,
-                    Severity::Warning,
-                    "UnknownKind",
-                    key,
-                    message,
-                ));
+                findings.push(finding(world, Code::UnknownKind, key, message));
             }
         }
     }
@@ -52,7 +46,6 @@ pub(super) fn parameters(world: &World, findings: &mut FindingPage<'_>) {
             "configured by {} `{}`, which is not read: it may change what all requests get",
             reference.kind, reference.name
         );
-        let note = Severity::Note;
-        findings.push(finding(world, note, "ParametersNotRead", &key, message));
+        findings.push(finding(world, Code::ParametersNotRead, &key, message));
     }
 }

@@ -149,7 +149,7 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
         Some("None") => {
             let paths = status.paths;
             let text = format!("not in effect: overridden on all {paths} paths by {by}");
-            Some(finding(Warning, "Overridden", &text))
+            Some(finding(Note, "Overridden", &text))
         }
         Some("NoScope") if waits => None,
         Some("NoScope") => Some(finding(Warning, "NoScope", "")),

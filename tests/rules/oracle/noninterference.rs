@@ -436,12 +436,13 @@ fn explanation_pages(
 }
 
 /// Worlds that once told what they hide.
-const TOLD: [u64; 36] = [
+const TOLD: [u64; 42] = [
     9_000_541, 9_000_748, 9_001_384, 9_001_388, 9_001_522, 9_001_532, 9_001_799, 9_001_856,
     9_002_089, 9_002_446, 9_002_594, 9_003_315, 9_003_947, 20_000_163, 20_000_189, 20_000_259,
     20_001_110, 20_001_207, 20_001_898, 20_002_670, 20_002_927, 20_003_093, 20_003_124, 20_003_154,
     20_003_186, 60_000_267, 60_001_580, 60_003_330, 80_000_530, 80_002_361, 80_008_373, 80_011_445,
-    80_013_862, 80_015_813, 80_016_582, 80_018_417,
+    80_013_862, 80_015_813, 80_016_582, 80_018_417, 80_006_039, 80_015_122, 80_007_942, 80_008_955,
+    80_016_018, 91_000_753,
 ];
 
 #[test]
@@ -686,6 +687,118 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: GatewayClass, name:
 }
 
 #[test]
+fn hidden_policies_above_all_paths_do_not_exist_for_a_caller_without_paths() {
+    let text = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: everywhere}
+spec:
+  policy: {group: p.example, kind: Everywhere}
+  class: Inherited
+  effectiveTarget: Gateway
+  targets: null
+  controllers: []
+  attach: [namespace]
+  rootNamespace: a
+  sameTarget: RejectNewer
+---
+apiVersion: p.example/v1
+kind: Everywhere
+metadata: {name: older, namespace: a, creationTimestamp: 2026-01-01T00:00:00Z}
+spec: {defaults: {x: 1}}
+---
+apiVersion: p.example/v1
+kind: Everywhere
+metadata: {name: newer, namespace: a, creationTimestamp: 2026-01-02T00:00:00Z}
+spec: {defaults: {x: 1}}
+";
+    let documents = documents_of(text, "example.com/one");
+    assert_hidden(&documents, &["gc", "gw", "svc", "a", "older"]);
+}
+
+/// A kind that has waypoints, with settings of its own.
+fn kind_with_waypoints(kind: &str, namespace_reaches: &str, waypoints: &str) -> String {
+    format!(
+        "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {{name: {kind}}}
+spec:
+  policy: {{group: p.example, kind: {kind}}}
+  class: Inherited
+  effectiveTarget: BackendPort
+  targets: null
+  controllers: []
+  mesh: true
+  sameTarget: RejectNewer
+  status: {{ancestor: None}}
+  namespaceReaches: {namespace_reaches}
+  waypoints: {waypoints}
+---"
+    )
+}
+
+/// A policy that was created on a day of the month.
+fn dated_policy(kind: &str, target: &str, name: &str, day: u8) -> String {
+    format!(
+        "
+apiVersion: p.example/v1
+kind: {kind}
+metadata: {{name: {name}, namespace: b, creationTimestamp: 2026-01-0{day}T00:00:00Z}}
+spec: {{targetRefs: [{target}], defaults: {{x: 1}}}}
+---"
+    )
+}
+
+#[test]
+fn a_hidden_policy_at_a_waypoint_of_another_kind_does_not_exist() {
+    let far = "{way: waypoint, way-ns: b}";
+    let gateway = "{group: gateway.networking.k8s.io, kind: Gateway, name: waypoint}";
+    let namespace = "{group: '', kind: Namespace, name: b}";
+    for (kind, own, inherited, target) in [
+        // To this kind, the label names a Gateway in the namespace of the Service.
+        ("Near", far, "{}", gateway),
+        // Policies of Namespaces do not reach Gateways.
+        ("Far", far, "{}", namespace),
+        // The labels of the Service count, not those of its Namespace.
+        ("Far", "{way: other}", far, gateway),
+    ] {
+        let objects = format!(
+            "
+apiVersion: v1
+kind: Service
+metadata: {{name: meshed, namespace: c, labels: {own}}}
+spec: {{ports: [{{port: 80}}]}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: c, labels: {inherited}}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: b}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {{name: waypoint, namespace: b}}
+spec: {{gatewayClassName: gc, listeners: []}}
+"
+        );
+        let text = [
+            kind_with_waypoints("Near", "[Gateway]", "{label: way}"),
+            kind_with_waypoints("Far", "[Route]", "{label: way, namespaceLabel: way-ns}"),
+            dated_policy(kind, target, "older", 1),
+            dated_policy(kind, target, "newer", 2),
+            objects,
+        ];
+        let documents = documents_of(&text.concat(), "example.com/one");
+        let mut others = documents.clone();
+        others.retain(|document| document["metadata"]["name"] != "older");
+        assert_same_replies(&documents, &others, &["waypoint", "b", "older"]);
+    }
+}
+
+#[test]
 fn a_hidden_backend_does_not_exist_where_a_path_names_it() {
     let route = ROUTE.replace(
         "{name: svc, port: 80}",
@@ -809,7 +922,7 @@ fn conflicts_between_many_routes_are_one_finding_each_and_pages_are_the_whole() 
     let documents: Vec<Value> = routes.chain([gateway]).collect();
     let snapshot = Snapshot::build(entail_of(&documents), version());
     let found = pages(&snapshot, &AccessScope::default());
-    let conflicts = found.iter().filter(|f| f.reason == "RouteConflict");
+    let conflicts = found.iter().filter(|f| f.code == "E051" && f.count == 1);
     assert_eq!(conflicts.count(), 299);
     // A caller who sees two of the Routes learns of no others.
     let sees = |key: &ObjectKey| matches!(&*key.name, "r7" | "r8");

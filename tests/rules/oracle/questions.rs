@@ -1,7 +1,7 @@
 //! Compares what `entail lint` and `entail reach` say with the second evaluator, by content.
 
 use entail::api::v1;
-use entail::insight::{AccessScope, list_findings};
+use entail::insight::{AccessScope, MAX_PLACES, list_findings};
 use entail::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -23,10 +23,14 @@ pub fn compared(world: &World) -> Vec<String> {
     let paths = paths(&entail);
     let snapshot = Snapshot::build(entail, version());
     let judge = Judge::new(&documents);
-    let request = v1::ListFindingsRequest::default();
+    let request = v1::ListFindingsRequest {
+        max_places: MAX_PLACES,
+        ..v1::ListFindingsRequest::default()
+    };
     let found = list_findings(&snapshot, &request, &AccessScope::default())
         .unwrap()
         .findings;
+    let found: Vec<v1::Finding> = found.into_iter().flat_map(one_per_place).collect();
     let mut wrong = Vec::new();
     for placed in judge.kinds() {
         let scenes = scenes(&placed, &paths);
@@ -38,6 +42,23 @@ pub fn compared(world: &World) -> Vec<String> {
         wrong.extend(differ.map(|(expected, told)| case(world, kind, &expected, &told)));
     }
     wrong
+}
+
+/// A finding for each place of one.
+fn one_per_place(finding: v1::Finding) -> Vec<v1::Finding> {
+    if finding.places.is_empty() {
+        assert_eq!(finding.count, 1, "{finding:?}");
+        return vec![finding];
+    }
+    assert_eq!(finding.count, finding.places.len() as u64, "{finding:?}");
+    let places = finding.places.iter();
+    let alone = places.map(|message| v1::Finding {
+        message: message.clone(),
+        count: 1,
+        places: Vec::new(),
+        ..finding.clone()
+    });
+    alone.collect()
 }
 
 /// What is expected, and what entail says instead.

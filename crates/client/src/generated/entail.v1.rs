@@ -558,6 +558,11 @@ pub struct ResolveRequestRequest {
     /// each Gateway that of its controller, and that of the specification in the mesh.
     #[prost(string, tag = "20")]
     pub dialect: ::prost::alloc::string::String,
+    /// A rule to ask for: `kind/namespace/name#rule` (by its name, or `#` and its index), `kind/namespace/name`
+    /// for all rules of a route, or `rule/name` for a rule with this name on any route. The reply says in
+    /// `why_not` why it does not take the request.
+    #[prost(string, tag = "21")]
+    pub why_not: ::prost::alloc::string::String,
 }
 /// Nested message and enum types in `ResolveRequestRequest`.
 pub mod resolve_request_request {
@@ -677,6 +682,34 @@ pub struct ResolveRequestResponse {
     /// The first 16 Gateways and classes of the rules whose parameters are not read.
     #[prost(message, repeated, tag = "6")]
     pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
+    /// For `why_not` of the request: one entry for each such rule, at most 10, and each listener or Service of
+    /// its route.
+    #[prost(message, repeated, tag = "7")]
+    pub why_not: ::prost::alloc::vec::Vec<RuleMiss>,
+}
+/// Why a rule does not take a request at a listener or Service.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RuleMiss {
+    /// `Kind/namespace/name` of the route.
+    #[prost(string, tag = "1")]
+    pub route: ::prost::alloc::string::String,
+    /// Index of the rule in its route.
+    #[prost(uint32, tag = "2")]
+    pub rule_index: u32,
+    /// Name of the rule; empty if it has none.
+    #[prost(string, tag = "6")]
+    pub rule_name: ::prost::alloc::string::String,
+    /// Name of the path of the listener or mesh root; empty if the route is attached to none.
+    #[prost(string, tag = "3")]
+    pub path: ::prost::alloc::string::String,
+    /// The first condition that fails: NotAttached, NotAddressed (the request does not enter at this
+    /// listener), ListenerHostname, RouteHostname, UnmetCondition, OtherMatchFirst or NotDecided; TakesRequest
+    /// if none fails.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// Human-readable facts, such as the unmet conditions; not stable.
+    #[prost(string, repeated, tag = "5")]
+    pub details: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The rule that matches a request.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -699,7 +732,8 @@ pub struct ResolvedRequest {
     /// Human-readable description of the match; not stable.
     #[prost(string, tag = "6")]
     pub matched: ::prost::alloc::string::String,
-    /// The effective policies of the path.
+    /// The effective policies of the path. Those with `inherited_only` take effect below it: see the
+    /// policies of `backends`.
     #[prost(message, optional, tag = "7")]
     pub policies: ::core::option::Option<PathPolicies>,
     /// The backends of the rule. Mirrors and authorization services are not included.
@@ -714,7 +748,7 @@ pub struct ResolvedRequest {
     pub refusal: ::prost::alloc::string::String,
 }
 /// A backend of a rule.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResolvedBackend {
     /// Name of the backend's path, with the port if the backendRef has one; empty if the backend has
     /// no path.
@@ -729,6 +763,10 @@ pub struct ResolvedBackend {
     /// Why the backend has no path, such as `BackendNotFound`; empty if it has one.
     #[prost(string, tag = "4")]
     pub reason: ::prost::alloc::string::String,
+    /// The effective policies of the backend's path that differ from those of the rule: of kinds that take
+    /// effect on backends, or that are attached to this one.
+    #[prost(message, repeated, tag = "5")]
+    pub policies: ::prost::alloc::vec::Vec<EffectivePolicy>,
 }
 /// A Gateway, listener or mesh root where no rule matches the request.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1352,6 +1390,9 @@ pub struct ListPathsResponse {
     /// objects are left out.
     #[prost(bool, tag = "6")]
     pub truncated: bool,
+    /// The object that `name` of the request names, as `Kind/namespace/name\[#section\]`; empty for a path, or none.
+    #[prost(string, tag = "7")]
+    pub object: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PreviewChangeRequest {
@@ -1436,10 +1477,13 @@ pub struct ListFindingsRequest {
     /// fails with ABORTED: start again.
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
+    /// Maximum number of places of a finding; 3 if 0, at most 1 000.
+    #[prost(int32, tag = "4")]
+    pub max_places: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListFindingsResponse {
-    /// Sorted by severity, then location and object.
+    /// Sorted by severity, then location, object and code. One finding for each object and fact.
     #[prost(message, repeated, tag = "1")]
     pub findings: ::prost::alloc::vec::Vec<Finding>,
     #[prost(message, optional, tag = "2")]
@@ -1473,6 +1517,15 @@ pub struct Finding {
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "5")]
     pub message: ::prost::alloc::string::String,
+    /// Stable code of the reason, such as `E021`. `entail explain-code E021` explains it.
+    #[prost(string, tag = "6")]
+    pub code: ::prost::alloc::string::String,
+    /// Number of places where the fact holds: references, fields, rules, listeners. At least 1.
+    #[prost(uint64, tag = "7")]
+    pub count: u64,
+    /// The first places, each with its explanation; empty if `count` is 1, because `message` is then that of the place.
+    #[prost(string, repeated, tag = "8")]
+    pub places: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Nested message and enum types in `Finding`.
 pub mod finding {
@@ -1637,6 +1690,10 @@ pub struct KindStatus {
     /// The levels at which the kind has answers of its own, such as `RouteRule`.
     #[prost(string, repeated, tag = "7")]
     pub scope_levels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The plural, singular and short names that the CustomResourceDefinition of the kind lists; empty if it is
+    /// not among the input, or for callers that do not see everything.
+    #[prost(string, repeated, tag = "8")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A problem in an input.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1647,6 +1704,9 @@ pub struct Problem {
     /// Human-readable explanation; not stable.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
+    /// Stable code of the problem, such as `E001`; empty for problems of a cluster. `entail explain-code E001` explains it.
+    #[prost(string, tag = "3")]
+    pub code: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod policy_insight_service_client {

@@ -27,18 +27,21 @@ pub struct ActingObjects {
 struct Collector<'w> {
     world: &'w World,
     nodes: BTreeSet<NodeId>,
-    /// The nodes that only stand above waypoints. Of kinds that do not follow waypoints nothing acts from there.
+    /// The mesh roots of the paths.
+    mesh_roots: BTreeSet<NodeId>,
+    /// The nodes that only stand above waypoints. Policies there act through the kinds that have these waypoints.
     waypoints: BTreeSet<NodeId>,
     objects: BTreeSet<ObjectKey>,
 }
 
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
-    /// waypoints and Namespaces, the policies that are attached to them, accepted or not (at waypoints those of kinds that
-    /// follow them), and the objects that are `named` by policies that act there. Also returns the Routes that decide where
-    /// these paths lead: those that keep a listener from a Route of which `sees` is true, and those for which a rule that
-    /// delegates is not followed. Other Routes that a rule delegates to are not among them, unless the paths go through
-    /// them: answers name their policies (specification 1.8), but neither values nor paths depend on them.
+    /// waypoints and Namespaces, the policies that are attached to them, accepted or not (at waypoints those of kinds of
+    /// which these are the waypoints), and the objects that are `named` by policies that act there. Also returns the
+    /// Routes that decide where these paths lead: those that keep a listener from a Route of which `sees` is true, and
+    /// those for which a rule that delegates is not followed. Other Routes that a rule delegates to are not among them,
+    /// unless the paths go through them: answers name their policies (specification 1.8), but neither values nor paths
+    /// depend on them.
     pub(crate) fn acting_objects(
         &self,
         nodes: &HashSet<PathStep>,
@@ -48,11 +51,13 @@ impl World {
         let mut collector = Collector {
             world: self,
             nodes: BTreeSet::new(),
+            mesh_roots: self.mesh_roots_of(nodes),
             waypoints: BTreeSet::new(),
             objects: named.clone(),
         };
+        // Without a path there is nothing that policies for all objects could act on.
         let root = self.topology.node(&NodeKey::root());
-        collector.extend(root);
+        collector.extend(root.filter(|_| !nodes.is_empty()));
         let stands_for_route = |step: &&PathStep| {
             let kind = &self.topology.key(step.node).object.kind;
             step.level >= Level::Backend && is_route_reference(kind)
@@ -73,9 +78,25 @@ impl World {
             holders,
         }
     }
+
+    /// The Services among some steps at which mesh paths begin.
+    fn mesh_roots_of(&self, steps: &HashSet<PathStep>) -> BTreeSet<NodeId> {
+        let is_root = |step: &&PathStep| {
+            let object = &self.topology.key(step.node).object;
+            step.level == Level::Gateway && object.kind.is(groups::CORE, "Service")
+        };
+        steps.iter().filter(is_root).map(|step| step.node).collect()
+    }
 }
 
 impl Collector<'_> {
+    /// The nodes of waypoints from which policies of a kind act on the paths.
+    fn waypoint_nodes(&self, kind: &PolicyKind) -> BTreeSet<NodeId> {
+        let roots = self.mesh_roots.iter();
+        let nodes = roots.map(|root| kind.waypoint_nodes(&self.world.topology, *root));
+        nodes.flatten().collect()
+    }
+
     /// Adds a backend that stands for a Route. The path has it because a backendRef names it, whether the Route exists
     /// or not.
     fn add_reference(&mut self, backend: NodeId) {
@@ -173,12 +194,13 @@ impl Collector<'_> {
         let world = self.world;
         let topology = &world.topology;
         let kinds = world.kinds.iter();
-        let kinds: Vec<(&PolicyKind, bool)> = kinds
+        let kinds: Vec<(&PolicyKind, BTreeSet<NodeId>, bool)> = kinds
             .filter(|kind| kind.profile.waypoints.is_some())
             .map(|kind| {
-                let mut nodes = self.nodes.iter().chain(&self.waypoints);
+                let above = self.waypoint_nodes(kind);
+                let mut nodes = self.nodes.iter().chain(&above);
                 let acts = nodes.any(|node| kind.nodes.contains_key(node));
-                (&**kind, acts)
+                (&**kind, above, acts)
             })
             .collect();
         let mut found: Vec<NodeId> = Vec::new();
@@ -192,14 +214,19 @@ impl Collector<'_> {
             let is_root = topology.roots.contains_key(&service);
             for name in world.waypoint_classes(&service) {
                 let class = topology.classes.get(&name).map(|class| class.node);
-                let matters = |kind: &PolicyKind, acts: bool, class: NodeId| {
-                    let counts = kind.nodes.contains_key(&class);
-                    counts && kind.has_waypoint_of_class(*node, class)
-                        || (acts || !is_root) && world.decides_waypoint(kind, &service, &name)
+                let decides = |kind: &PolicyKind, acts: bool| {
+                    (acts || !is_root) && world.decides_waypoint(kind, &service, &name)
                 };
                 let mut kinds = kinds.iter();
-                found.extend(class.filter(|c| kinds.any(|(kind, acts)| matters(kind, *acts, *c))));
+                found.extend(class.filter(|_| kinds.any(|(kind, _, acts)| decides(kind, *acts))));
             }
+        }
+        for (kind, above, _) in &kinds {
+            let above = above.iter().filter(|node| {
+                let object = &topology.key(**node).object;
+                object.kind.is(groups::GATEWAY, "GatewayClass") && kind.nodes.contains_key(node)
+            });
+            found.extend(above);
         }
         self.add_waypoints(found);
     }
@@ -244,6 +271,7 @@ impl Collector<'_> {
     /// Adds the policies on the nodes.
     fn add_policies(&mut self) {
         for kind in &self.world.kinds {
+            let at_waypoints = self.waypoint_nodes(kind);
             for (slot, policy) in kind.policies() {
                 let references = kind.attached(slot).into_iter().flat_map(|a| &a.references);
                 let mut attached = references.flat_map(|r| &r.nodes).map(|(key, _)| key);
@@ -252,11 +280,9 @@ impl Collector<'_> {
                 let topology = &self.world.topology;
                 let acts = |key: &NodeKey| {
                     let node = topology.node(key);
-                    let stands_above = |node| {
-                        let follows = kind.profile.waypoints.is_some();
-                        self.nodes.contains(&node) || follows && self.waypoints.contains(&node)
-                    };
-                    node.is_some_and(stands_above)
+                    node.is_some_and(|node| {
+                        self.nodes.contains(&node) || at_waypoints.contains(&node)
+                    })
                 };
                 if attached.any(acts) || points.any(|point| acts(&point.0)) {
                     self.objects.insert(policy.key.clone());

@@ -231,31 +231,14 @@ impl<'s> Source<'s> {
         waypoints: &Waypoints,
         service: &NamespacedName,
     ) -> Waypoint {
-        let object = self.object("Service", groups::CORE, service);
-        let namespace = self.topology.labels.get(&service.0);
-        let label = |name: &str| object.and_then(|object| object.labels.get(name));
-        let excepted = waypoints.except.as_ref().is_some_and(|except| {
-            let value = label(&except.name);
-            value.is_some_and(|value| except.has(value))
-        });
-        if excepted {
-            return Waypoint::Absent(NoWaypoint::Excepted);
-        }
-        let own = object.and_then(|object| named(&waypoints.label, &object.labels, &service.0));
-        let inherits = own.is_none();
-        let name = own.or_else(|| named(&waypoints.label, namespace?, &service.0));
-        let Some(name) = name else {
-            return Waypoint::Absent(NoWaypoint::NotLabelled);
+        let (name, canary) = match self.named_gateways(waypoints, service) {
+            Ok(named) => named,
+            Err(why) => return Waypoint::Absent(why),
         };
-        if waypoints.opt_out.as_ref() == Some(&name.1) {
-            return Waypoint::Absent(NoWaypoint::OptedOut);
-        }
         let found = self.gateway(profile, waypoints, &name, &service.0);
         let Waypoint::Gateway(gateway) = &found else {
             return found;
         };
-        let canary = self.canary(waypoints, object, inherits, &service.0);
-        let canary = canary.filter(|canary| *canary != name);
         match canary.map(|canary| self.gateway(profile, waypoints, &canary, &service.0)) {
             Some(Waypoint::Gateway(canary)) => {
                 let (waypoint, other) = (gateway.name.clone(), canary.name.clone());
@@ -271,6 +254,37 @@ impl<'s> Source<'s> {
             // Without a canary that serves Services, all requests go through the waypoint.
             Some(Waypoint::Absent(_)) | None => found,
         }
+    }
+
+    /// The Gateway that labels name as the waypoint of a Service, and another one that takes a part of its requests;
+    /// why they name none, if so.
+    fn named_gateways(
+        self,
+        waypoints: &Waypoints,
+        service: &NamespacedName,
+    ) -> Result<(NamespacedName, Option<NamespacedName>), NoWaypoint> {
+        let object = self.object("Service", groups::CORE, service);
+        let label = |name: &str| object.and_then(|object| object.labels.get(name));
+        let excepted = waypoints.except.as_ref().is_some_and(|except| {
+            let value = label(&except.name);
+            value.is_some_and(|value| except.has(value))
+        });
+        if excepted {
+            return Err(NoWaypoint::Excepted);
+        }
+        let own = object.and_then(|object| named(&waypoints.label, &object.labels, &service.0));
+        let inherits = own.is_none();
+        let inherited = || {
+            let labels = self.topology.labels.get(&service.0)?;
+            named(&waypoints.label, labels, &service.0)
+        };
+        let name = own.or_else(inherited).ok_or(NoWaypoint::NotLabelled)?;
+        if waypoints.opt_out.as_ref() == Some(&name.1) {
+            return Err(NoWaypoint::OptedOut);
+        }
+        let canary = self.canary(waypoints, object, inherits, &service.0);
+        let canary = canary.filter(|canary| *canary != name);
+        Ok((name, canary))
     }
 
     /// The Gateway that takes a part of the requests to a Service, if a part above 0 % is given. The Namespace
@@ -426,16 +440,20 @@ impl<'r> PathRoot<'r> {
 }
 
 impl PolicyKind {
-    /// Whether policies on a GatewayClass count on the mesh paths of a Service, as the class of its waypoint.
-    pub(crate) fn has_waypoint_of_class(&self, service: NodeId, class: NodeId) -> bool {
-        let table = self.waypoints.as_ref();
-        let gateways = match table.and_then(|table| table.0.get(&service)) {
-            Some(Waypoint::Gateway(gateway)) => std::slice::from_ref(gateway),
-            Some(Waypoint::Unknown { candidates, .. }) => candidates,
-            Some(Waypoint::Absent(_)) | None => &[],
+    /// The nodes down to a mesh root that the kind considers because the root has a waypoint: the Gateway, with its
+    /// GatewayClass and Namespace, and those of the root itself. Empty if the kind has no waypoints.
+    pub(crate) fn waypoint_nodes(&self, topology: &Topology, service: NodeId) -> Vec<NodeId> {
+        if self.waypoints.is_none() {
+            return Vec::new();
+        }
+        let root = PathRoot {
+            kind: RootKind::Mesh,
+            node: service,
+            class: None,
+            controller: &RootController::None,
         };
-        let mut classes = gateways.iter().map(|gateway| gateway.class);
-        self.sees(Level::GatewayClass) && classes.any(|other| other == Some(class))
+        let steps = self.steps_to_root(topology, root, Level::Gateway);
+        steps.into_iter().map(|step| step.node).collect()
     }
 
     /// The waypoint of a mesh root, if the kind has waypoints.
@@ -637,28 +655,15 @@ impl World {
     }
 
     /// The Gateways that labels name as the waypoint of a Service, for any kind.
-    pub(crate) fn waypoints_named(&self, service: &NamespacedName) -> Vec<NamespacedName> {
+    pub(crate) fn waypoints_named(&self, service: &NamespacedName) -> BTreeSet<NamespacedName> {
         let source = self.waypoint_source(None);
-        let object = source.object("Service", groups::CORE, service);
-        let settings = self
-            .kinds
-            .iter()
-            .filter_map(|kind| kind.profile.waypoints.as_ref());
-        let mut found = Vec::new();
-        for waypoints in settings {
-            let labels = [
-                object.map(|object| &object.labels),
-                self.topology.labels.get(&service.0),
-            ];
-            let labels = labels.into_iter().flatten();
-            found.extend(labels.filter_map(|labels| named(&waypoints.label, labels, &service.0)));
-            for inherits in [false, true] {
-                found.extend(source.canary(waypoints, object, inherits, &service.0));
-            }
-        }
-        found.sort();
-        found.dedup();
-        found
+        let kinds = self.kinds.iter();
+        let settings = kinds.filter_map(|kind| kind.profile.waypoints.as_ref());
+        let named = settings.filter_map(|waypoints| source.named_gateways(waypoints, service).ok());
+        named
+            .flat_map(|(name, canary)| [Some(name), canary])
+            .flatten()
+            .collect()
     }
 
     /// Why a Service has no waypoint of a kind; `None` if it has one, or the kind has no waypoints.

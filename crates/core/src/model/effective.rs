@@ -194,6 +194,24 @@ impl BlockName {
 }
 
 impl LossReason {
+    /// All reasons.
+    pub const ALL: [LossReason; 14] = [
+        LossReason::MoreSpecificDefault,
+        LossReason::MoreSpecificOverride,
+        LossReason::LessSpecificOverride,
+        LossReason::Older,
+        LossReason::Newer,
+        LossReason::Unset,
+        LossReason::DeletedByNull,
+        LossReason::ConditionFalse,
+        LossReason::BeyondClosestParent,
+        LossReason::OwnField,
+        LossReason::MissingReference,
+        LossReason::ExclusiveFields,
+        LossReason::SectionTaken,
+        LossReason::SamePolicyOverride,
+    ];
+
     /// Returns the phrase that explanations use.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -14,6 +14,7 @@ mod request;
 mod result;
 mod router;
 mod search;
+mod why_not;
 
 pub(crate) use child_routes::reads_annotation;
 pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal, StreamRoutes};
@@ -23,3 +24,4 @@ pub use result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
 };
 pub use router::RequestRouter;
+pub use why_not::{RuleMiss, RuleMissReason, RuleTarget};

@@ -12,6 +12,7 @@ use super::patterns::{PatternCache, PatternStats};
 use super::request::{EntryPoint, RequestParts};
 use super::result::{RoutingOptions, RoutingResult};
 use super::search::Search;
+use super::why_not::{RuleMiss, RuleTarget};
 use crate::model::{NodeKey, Str};
 use crate::store::{NamespacedName, Store};
 use crate::topology::{RootController, Topology};
@@ -140,6 +141,31 @@ impl RequestRouter {
         }
         let is_missing = search.index_missing.get() || (fast_only && search.pattern_missing.get());
         (!is_missing).then_some(result)
+    }
+
+    /// Returns for each rule that a question is about, at each listener or Service that could send the request there, the
+    /// first condition that fails. Builds the indexes of these listeners.
+    pub fn why_not(
+        &self,
+        (topology, store): (&Topology, &Store),
+        dialect_of: &dyn Fn(&RootController) -> &'static Dialect,
+        entry_point: &EntryPoint,
+        request: &RequestParts<'_>,
+        options: RoutingOptions,
+        target: &RuleTarget,
+    ) -> Vec<RuleMiss> {
+        let search = Search {
+            fast_only: false,
+            index_missing: Cell::new(false),
+            pattern_missing: Cell::new(false),
+            router: self,
+            topology,
+            store,
+            dialect_of,
+            parts: request,
+            options,
+        };
+        search.why_not(entry_point, target)
     }
 
     /// Returns the index of a listener or Service. With `fast_only`, returns `None` if the index is

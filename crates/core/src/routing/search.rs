@@ -34,9 +34,9 @@ const MAX_CHILD_ROUTES: usize = 20_000;
 const MAX_EXAMINED_MATCHES: usize = 2_000;
 
 /// The path of a listener or mesh root, with the index of its routes.
-struct MatchScope<'t> {
+pub(super) struct MatchScope<'t> {
     path: TrafficPath<'t>,
-    index: Arc<RouteIndex>,
+    pub index: Arc<RouteIndex>,
     port: Option<u16>,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct Search<'a> {
 }
 
 /// The search among the Gateways of one dialect, or in the mesh.
-struct DialectSearch<'s, 'a> {
-    search: &'s Search<'a>,
-    dialect: &'static Dialect,
-    request: &'s Request,
+pub(super) struct DialectSearch<'s, 'a> {
+    pub search: &'s Search<'a>,
+    pub dialect: &'static Dialect,
+    pub request: &'s Request,
 }
 
 impl<'a> Search<'a> {
@@ -118,6 +118,45 @@ impl<'a> Search<'a> {
                 result.failures.push(failure);
             }
         }
+    }
+
+    /// Calls a function with the search in the dialect of a Gateway.
+    ///
+    /// # Errors
+    /// The request cannot be read in that dialect.
+    pub fn with_dialect<T>(
+        &self,
+        gateway: &GatewayNode,
+        examine: impl FnOnce(&DialectSearch<'_, 'a>) -> T,
+    ) -> Result<T, String> {
+        let class = self.topology.classes.get(&gateway.class);
+        let own = || (self.dialect_of)(&gateway.controller(class));
+        self.in_dialect(self.options.dialect.unwrap_or_else(own), examine)
+    }
+
+    /// Calls a function with the search in the dialect of the mesh.
+    ///
+    /// # Errors
+    /// The request cannot be read in that dialect.
+    pub fn with_mesh_dialect<T>(
+        &self,
+        examine: impl FnOnce(&DialectSearch<'_, 'a>) -> T,
+    ) -> Result<T, String> {
+        let dialect = self.options.dialect.unwrap_or(Dialect::specification());
+        self.in_dialect(dialect, examine)
+    }
+
+    fn in_dialect<T>(
+        &self,
+        dialect: &'static Dialect,
+        examine: impl FnOnce(&DialectSearch<'_, 'a>) -> T,
+    ) -> Result<T, String> {
+        let request = Request::read(self.parts, dialect).map_err(|bad| bad.to_string())?;
+        Ok(examine(&DialectSearch {
+            search: self,
+            dialect,
+            request: &request,
+        }))
     }
 
     /// Searches the routes of a Service for a client. The mesh has the dialect of the specification.
@@ -188,7 +227,7 @@ impl<'a> DialectSearch<'_, 'a> {
 
     /// Returns the listeners of a port that serve the host, from the most specific hostname, and how they
     /// are isolated (specification 12.5).
-    fn listeners_of_host(
+    pub fn listeners_of_host(
         &self,
         mut listeners: Vec<ListenerCandidate<'a>>,
     ) -> Result<(Vec<ListenerCandidate<'a>>, ListenerIsolation), NoMatchReason> {
@@ -221,7 +260,7 @@ impl<'a> DialectSearch<'_, 'a> {
 
     /// Returns the hostnames that only their own listener serves: with `EqualHostnames`, those of all
     /// listeners of the port.
-    fn hostnames_of_others(
+    pub fn hostnames_of_others(
         &self,
         all: &[ListenerCandidate<'a>],
         port: u16,
@@ -235,7 +274,7 @@ impl<'a> DialectSearch<'_, 'a> {
         hostnames.filter(|hostname| !hostname.is_empty()).collect()
     }
 
-    fn scope(
+    pub fn scope(
         &self,
         name: &'a NamespacedName,
         listener: &ListenerCandidate<'a>,
@@ -251,13 +290,8 @@ impl<'a> DialectSearch<'_, 'a> {
                 .collect()
         };
         let key = self.search.topology.key(listener.node.node).clone();
-        let mut path = root(name);
-        path.listener_set = listener
-            .set
-            .map(|(namespace, name)| ListenerSetStep { namespace, name });
-        path.listener = Some(&listener.node.name);
         MatchScope {
-            path,
+            path: listener_path(name, listener),
             index: self.index(IndexOwner::Listener(key), listener.hostname(), routes),
             port: Some(port),
         }
@@ -335,31 +369,12 @@ impl<'a> DialectSearch<'_, 'a> {
         result: &mut RoutingResult,
     ) {
         let topology = self.search.topology;
-        let root = topology.roots.get(service);
-        let Some(root) = root.filter(|root| root.has_routes()) else {
+        let Some((index, routes)) = self.mesh_index(service, port, client) else {
             let path = mesh_root(service, None, client);
             let failure = self.failure(path, NoMatchReason::ServiceNotFound);
             result.failures.push(failure);
             return;
         };
-        let applies = |route: &&MeshRoute| route.port.is_none() || route.port == port;
-        let own = root.consumers.get(client).map_or(&[][..], Vec::as_slice);
-        let consumer = own.iter().any(|route| applies(&route));
-        let routes = if consumer { own } else { &root.producers };
-        let mut routes: Vec<MeshRoute> = routes.iter().filter(applies).copied().collect();
-        // A parentRef with the port takes precedence over one for the whole Service.
-        routes.sort_by_key(|route| (route.route, route.port.is_none()));
-        routes.dedup_by_key(|route| route.route);
-        self.keep_first_kind(&mut routes);
-        // All ports that no route references share one index.
-        let own = port.filter(|port| root.ports.contains_key(port));
-        let owner = IndexOwner::Service(service.clone(), own, consumer.then(|| client.into()));
-        let index = self.index(owner, "", || {
-            let routes = routes.iter();
-            routes
-                .filter_map(|route| self.route_ref(route.route, false, &Cell::new(0)))
-                .collect()
-        });
         let parent_port = |key: &ObjectKey| {
             let route = topology.route_index.get(key);
             let mut routes = routes.iter().filter(|r| Some(&r.route) == route);
@@ -388,6 +403,36 @@ impl<'a> DialectSearch<'_, 'a> {
                 result.failures.push(failure);
             }
         }
+    }
+
+    /// The index of the routes that apply to a port of a Service for a client, and these; `None` if the Service has none.
+    pub fn mesh_index(
+        &self,
+        service: &NamespacedName,
+        port: Option<u16>,
+        client: &str,
+    ) -> Option<(Arc<RouteIndex>, Vec<MeshRoute>)> {
+        let root = self.search.topology.roots.get(service);
+        let root = root.filter(|root| root.has_routes())?;
+        let applies = |route: &&MeshRoute| route.port.is_none() || route.port == port;
+        let own = root.consumers.get(client).map_or(&[][..], Vec::as_slice);
+        let consumer = own.iter().any(|route| applies(&route));
+        let routes = if consumer { own } else { &root.producers };
+        let mut routes: Vec<MeshRoute> = routes.iter().filter(applies).copied().collect();
+        // A parentRef with the port takes precedence over one for the whole Service.
+        routes.sort_by_key(|route| (route.route, route.port.is_none()));
+        routes.dedup_by_key(|route| route.route);
+        self.keep_first_kind(&mut routes);
+        // All ports that no route references share one index.
+        let own = port.filter(|port| root.ports.contains_key(port));
+        let owner = IndexOwner::Service(service.clone(), own, consumer.then(|| client.into()));
+        let index = self.index(owner, "", || {
+            let routes = routes.iter();
+            routes
+                .filter_map(|route| self.route_ref(route.route, false, &Cell::new(0)))
+                .collect()
+        });
+        Some((index, routes))
     }
 
     /// Keeps the routes of the first kind in the order of GEP-1294. UDPRoutes are independent of the
@@ -432,7 +477,7 @@ impl<'a> DialectSearch<'_, 'a> {
 
     /// Returns the match that the request takes. A gRPC call that no GRPCRoute takes is matched as an
     /// HTTP request.
-    fn find<'i>(&self, index: &'i RouteIndex, taken: &HashSet<&str>) -> Option<IndexMatch<'i>> {
+    pub fn find<'i>(&self, index: &'i RouteIndex, taken: &HashSet<&str>) -> Option<IndexMatch<'i>> {
         let evaluation = self.evaluation();
         let lookup = Lookup {
             request: self.request,
@@ -446,6 +491,15 @@ impl<'a> DialectSearch<'_, 'a> {
         }
         let request = &self.request.as_http();
         index.find(Lookup { request, ..lookup }, taken)
+    }
+
+    /// What the search did not need to compile stays so: a description is not worth it.
+    pub fn describing<'e>(&'e self, was_missing: &'e Cell<bool>) -> Evaluation<'e> {
+        Evaluation {
+            may_compile: false,
+            was_missing,
+            ..self.evaluation()
+        }
     }
 
     /// Regular expressions are compiled where the caller can wait for it.
@@ -551,12 +605,8 @@ impl<'a> DialectSearch<'_, 'a> {
         let all = scope.index.of_host(&request.host, self.dialect, taken);
         let applicable = all.filter(|candidate| candidate.is_for(request.protocol));
         let mut misses = Vec::new();
-        // What the search did not need to compile stays so: a description is not worth it.
-        let evaluation = Evaluation {
-            may_compile: false,
-            was_missing: &Cell::new(false),
-            ..self.evaluation()
-        };
+        let was_missing = Cell::new(false);
+        let evaluation = self.describing(&was_missing);
         for candidate in applicable.take(MAX_EXAMINED_MATCHES) {
             let Some(route) = scope.index.routes.get(candidate.route) else {
                 continue;
@@ -625,12 +675,25 @@ fn bad_request(path: TrafficPath<'_>, bad: &BadRequest, dialect: &'static Dialec
     }
 }
 
+/// The path of a listener.
+pub(super) fn listener_path<'t>(
+    name: &'t NamespacedName,
+    listener: &ListenerCandidate<'t>,
+) -> TrafficPath<'t> {
+    let mut path = root(name);
+    path.listener_set = listener
+        .set
+        .map(|(namespace, name)| ListenerSetStep { namespace, name });
+    path.listener = Some(&listener.node.name);
+    path
+}
+
 fn root(name: &NamespacedName) -> TrafficPath<'_> {
     let (namespace, name) = name;
     TrafficPath::root(Root::Gateway { namespace, name })
 }
 
-fn mesh_root<'p>(
+pub(super) fn mesh_root<'p>(
     (namespace, name): &'p NamespacedName,
     port: Option<u16>,
     client: &'p str,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::case::{Case, ExpectedPath, ExpectedStatus};
 use crate::api::v1;
-use crate::insight::{LocalBackend, QueryBackend, QuerySubject};
+use crate::insight::{AccessScope, LocalBackend, QueryBackend, QuerySubject};
 use crate::snapshot::Snapshot;
 use entail_core::model::{GroupKind, nearest};
 use entail_core::profile::{ProfileOrigin, built_in};
@@ -208,7 +208,7 @@ impl NameChecker<'_> {
     /// Checks an object, or a section of it.
     fn subject(&mut self, field: &str, text: &str) {
         let engine = self.snapshot.engine();
-        match QuerySubject::read(text, engine.world()) {
+        match QuerySubject::read(text, engine.world(), &AccessScope::default()) {
             Ok(subject) if subject.exists(engine) => {}
             Ok(_) => {
                 let objects = engine.world().store().objects();

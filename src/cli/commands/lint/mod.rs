@@ -1,0 +1,171 @@
+//! `entail lint`: findings, each with a stable code, for people and for the tools that gate changes.
+
+mod ignore;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+pub(in crate::cli) use self::ignore::unknown_code;
+
+use self::ignore::{IgnoreRule, Ignored};
+use super::args::SourceArgs;
+use super::findings::{self, Findings};
+use super::names::NameArgs;
+use super::report;
+use super::session::Session;
+use super::{CliError, ExitStatus, Format, QueryArgs, console};
+use crate::api::v1;
+use crate::insight::{Code, MAX_PLACES};
+use v1::finding::Severity;
+
+/// Arguments of `entail lint`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Each finding has a stable code: `entail explain-code E021` explains it. An error: the object does
+not take effect as written. A warning: it probably does not do what is intended. A note: for
+information. Exit code 1 if a finding has the severity of --fail-on, or a higher one.
+
+An ignore file is a list in YAML. `object` is optional, and so is the last day on which the entry
+counts, `expires`:
+  - {code: E031, object: CachePolicy/shop/spare, reason: for the sale, expires: 2027-01-31}
+
+Examples:
+  entail lint --manifests examples/bakery
+  entail lint --manifests examples/bakery --fail-on error --ignore E030
+  entail lint --manifests examples/bakery --ignore-file lint-ignore.yaml -o sarif
+  entail lint --server 127.0.0.1:50051 --kind CachePolicy -o json")]
+pub struct LintArgs {
+    /// The source of answers.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Only this policy kind, as `Kind.group`, or as `Kind` if it is unambiguous. May be repeated.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = LintFormat::Text)]
+    pub output: LintFormat,
+    /// Print all places of a finding instead of the first three, up to 1000.
+    #[arg(long)]
+    pub all: bool,
+    /// The least severity of a finding that makes the exit code 1.
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = FailOn::Warning)]
+    pub fail_on: FailOn,
+    /// Leave out findings with this code, of all objects or of one: `E031`, or
+    /// `E031:CachePolicy/shop/spare`. May be repeated.
+    #[arg(long, value_name = "CODE[:OBJECT]", value_parser = ignore::parse_option)]
+    pub ignore: Vec<IgnoreRule>,
+    /// File of findings to leave out, each with a reason and, if wanted, the day it expires.
+    #[arg(long, value_name = "FILE")]
+    pub ignore_file: Option<PathBuf>,
+}
+
+/// Output format of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    /// Human-readable text; on a terminal with short names of paths.
+    #[value(alias = "table")]
+    Text,
+    /// Human-readable text with full names of paths.
+    Wide,
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for the test reports of CI systems.
+    Junit,
+    /// Workflow commands of GitHub Actions, which annotate the lines of a change.
+    Github,
+}
+
+/// The least severity that makes the exit code 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Errors.
+    Error,
+    /// Errors and warnings.
+    Warning,
+    /// All findings.
+    Note,
+    /// No finding.
+    Never,
+}
+
+impl FailOn {
+    /// Whether a finding with a severity makes the exit code 1.
+    fn includes(self, severity: Severity) -> bool {
+        match self {
+            FailOn::Error => severity == Severity::Error,
+            FailOn::Warning => severity != Severity::Note,
+            FailOn::Note => true,
+            FailOn::Never => false,
+        }
+    }
+}
+
+/// Runs the command.
+pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
+    let mut rules = args.ignore;
+    if let Some(path) = &args.ignore_file {
+        rules.extend(ignore::read_file(path)?);
+    }
+    let max_places = if args.all { MAX_PLACES } else { 0 };
+    let mut session = Session::open_for_findings(&QueryArgs {
+        name: NameArgs::default(),
+        source: args.source,
+        kinds: args.kinds,
+        output: Format::Table,
+    })?;
+    let reply = session
+        .backend
+        .all_findings(session.kinds.clone(), max_places)?;
+    let states = session.incomplete(&reply.kinds);
+    let mut found = reply.findings;
+    found.extend(of_inputs(&session.status.problems));
+    let Ignored { mut left, count } = ignore::apply(&rules, found, ignore::today());
+    if !session.kinds.is_empty() {
+        // An entry may be about a kind that is not selected.
+        left.retain(|finding| finding.code != Code::IgnoreUnused.id());
+    }
+    let findings = Findings::new(reply.version, left, count, |severity| {
+        args.fail_on.includes(severity)
+    });
+    print(&findings, args.output, &states)?;
+    Ok(match session.exit(&states) {
+        ExitStatus::Success if findings.fails() => ExitStatus::Findings,
+        exit => exit,
+    })
+}
+
+/// The findings about inputs that cannot be read. Refused profiles are among the findings of the server.
+fn of_inputs(problems: &[v1::Problem]) -> impl Iterator<Item = v1::Finding> {
+    problems.iter().filter_map(|problem| {
+        let code = Code::find(&problem.code).filter(|code| *code != Code::ProfileRefused)?;
+        Some(findings::about_input(
+            code,
+            problem.location.clone(),
+            problem.message.clone(),
+        ))
+    })
+}
+
+/// Prints the findings, and the kinds that are incomplete.
+fn print(
+    findings: &Findings,
+    format: LintFormat,
+    states: &[v1::KindState],
+) -> Result<(), CliError> {
+    let text = match format {
+        LintFormat::Text => return report::print(findings, Format::Table, states),
+        LintFormat::Wide => return report::print(findings, Format::Wide, states),
+        LintFormat::Yaml => return report::print(findings, Format::Yaml, states),
+        LintFormat::Json => return report::print(findings, Format::Json, states),
+        LintFormat::Sarif => findings.sarif(states)?,
+        LintFormat::Junit => findings.junit()?,
+        LintFormat::Github => findings.workflow_commands(),
+    };
+    report::warn_incomplete(states);
+    console::write(&text)
+}

@@ -1,0 +1,266 @@
+//! Findings in the formats of `entail lint`: text, documents, SARIF, JUnit, and workflow commands of GitHub.
+
+mod github;
+mod junit;
+mod sarif;
+mod text;
+
+pub(in crate::cli) use self::text::severity_name;
+
+use std::io::{self, Write};
+
+use super::document::Document;
+use super::report::Report;
+use super::text::Style;
+use super::{CliError, insight_json, json};
+use crate::api::v1;
+use crate::insight::Code;
+use v1::finding::Severity;
+
+/// What `entail lint` found.
+pub(in crate::cli) struct Findings {
+    version: Option<v1::Version>,
+    findings: Vec<Finding>,
+    /// The number of findings that were left out.
+    ignored: usize,
+}
+
+/// A finding, and whether it makes the command fail.
+struct Finding {
+    message: v1::Finding,
+    fails: bool,
+}
+
+/// Where a finding is, if a file is known.
+#[derive(Debug, PartialEq)]
+struct Place<'f> {
+    file: &'f str,
+    line: Option<u32>,
+}
+
+/// Creates a finding about an input: a file, or an option.
+pub(in crate::cli) fn about_input(code: Code, location: String, message: String) -> v1::Finding {
+    v1::Finding {
+        severity: code.severity().into(),
+        reason: code.reason().to_owned(),
+        location,
+        object: String::new(),
+        message,
+        code: code.id().to_owned(),
+        count: 1,
+        places: Vec::new(),
+    }
+}
+
+impl Findings {
+    /// Takes the findings, sorts them, and marks those that make the command fail.
+    pub(in crate::cli) fn new(
+        version: Option<v1::Version>,
+        findings: Vec<v1::Finding>,
+        ignored: usize,
+        fails: impl Fn(Severity) -> bool,
+    ) -> Self {
+        let mut findings: Vec<Finding> = findings
+            .into_iter()
+            .map(|message| Finding {
+                fails: fails(severity_of(&message)),
+                message,
+            })
+            .collect();
+        // By the number of the line, which the order of the server does not know.
+        findings.sort_by(|a, b| a.order().cmp(&b.order()));
+        Self {
+            version,
+            findings,
+            ignored,
+        }
+    }
+
+    /// Whether a finding makes the command fail.
+    pub(in crate::cli) fn fails(&self) -> bool {
+        self.findings.iter().any(|finding| finding.fails)
+    }
+
+    /// The findings as SARIF 2.1.0.
+    ///
+    /// # Errors
+    /// The text cannot be written, which does not happen in memory.
+    pub(in crate::cli) fn sarif(&self, states: &[v1::KindState]) -> Result<String, CliError> {
+        let mut text = Vec::new();
+        json::write(&mut text, &sarif::log(&self.findings, states), 0)?;
+        text.push(b'\n');
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The findings as JUnit XML: one test case for each.
+    ///
+    /// # Errors
+    /// The text cannot be written, which does not happen in memory.
+    pub(in crate::cli) fn junit(&self) -> Result<String, CliError> {
+        Ok(junit::report(&self.findings)?)
+    }
+
+    /// The findings as workflow commands of GitHub Actions.
+    pub(in crate::cli) fn workflow_commands(&self) -> String {
+        let commands = self.findings.iter();
+        commands.map(github::command).collect()
+    }
+
+    /// The number of findings of a severity.
+    fn count(&self, severity: Severity) -> usize {
+        let severities = self.findings.iter().map(Finding::severity);
+        severities.filter(|other| *other == severity).count()
+    }
+}
+
+impl Finding {
+    fn severity(&self) -> Severity {
+        severity_of(&self.message)
+    }
+
+    /// The order of findings: by severity, file, line, object and code.
+    fn order(&self) -> (Severity, &str, u32, &str, &str, &str) {
+        let message = &self.message;
+        let place = place_in(&message.location);
+        let file = place.as_ref().map_or("", |place| place.file);
+        let line = place.as_ref().and_then(|place| place.line).unwrap_or(0);
+        (
+            self.severity(),
+            file,
+            line,
+            &message.object,
+            &message.code,
+            &message.message,
+        )
+    }
+
+    /// The file that the finding is about, if it is known.
+    fn place(&self) -> Option<Place<'_>> {
+        let place = place_in(&self.message.location)?;
+        // Without a line it may be the name of an object, except for what is wrong with a file.
+        let about_files = [
+            Code::Broken,
+            Code::Malformed,
+            Code::Unreadable,
+            Code::Duplicate,
+        ];
+        let mut about_files = about_files.iter().map(|code| code.id());
+        let is_file = place.line.is_some() || about_files.any(|id| id == self.message.code);
+        let is_stream = place.file.starts_with('<') || place.file.starts_with("--");
+        (is_file && !is_stream).then_some(place)
+    }
+
+    /// The code with the reason, such as `E021 TargetNotFound`.
+    fn title(&self) -> String {
+        let message = &self.message;
+        let title = format!("{} {}", message.code, message.reason);
+        title.trim().to_owned()
+    }
+
+    /// The message with all places, on several lines.
+    fn full_text(&self) -> String {
+        let message = &self.message;
+        let mut lines = vec![one_line(&message.message)];
+        lines.extend(message.places.iter().map(|place| one_line(place)));
+        let more = self.further_places();
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines.join("\n")
+    }
+
+    /// The number of places that are not listed.
+    fn further_places(&self) -> u64 {
+        let message = &self.message;
+        let listed = u64::try_from(message.places.len()).unwrap_or(u64::MAX);
+        match listed {
+            0 => 0,
+            listed => message.count.saturating_sub(listed),
+        }
+    }
+}
+
+/// The severity of a finding. A severity that this version does not know counts as a warning.
+fn severity_of(finding: &v1::Finding) -> Severity {
+    match finding.severity() {
+        Severity::Unspecified => Severity::Warning,
+        severity => severity,
+    }
+}
+
+/// Splits a location into file and line.
+fn place_in(location: &str) -> Option<Place<'_>> {
+    let numbered = location.rsplit_once(':').and_then(|(file, line)| {
+        Some(Place {
+            file,
+            line: Some(line.parse().ok()?),
+        })
+    });
+    let whole = Place {
+        file: location,
+        line: None,
+    };
+    numbered.or((!location.is_empty()).then_some(whole))
+}
+
+/// A text without line breaks: messages of parsers contain them.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Report for Findings {
+    fn document(&self, states: &[v1::KindState]) -> Document {
+        let findings: Vec<&v1::Finding> = self.findings.iter().map(|f| &f.message).collect();
+        insight_json::findings(self.version.as_ref(), &findings, self.ignored, states)
+    }
+
+    fn table(&self, out: &mut dyn Write, style: Style) -> io::Result<()> {
+        text::write(self, out, style)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Findings about a policy, all of which fail.
+    pub(super) fn findings(messages: Vec<v1::Finding>) -> Findings {
+        Findings::new(None, messages, 0, |_| true)
+    }
+
+    pub(super) fn finding(code: Code, location: &str) -> v1::Finding {
+        v1::Finding {
+            object: "K.x.example/a/b".to_owned(),
+            ..about_input(code, location.to_owned(), "first\n  second".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_location_is_a_file_with_a_line() {
+        let place = |file, line| Some(Place { file, line });
+        assert_eq!(place_in("a/b.yaml:12"), place("a/b.yaml", Some(12)));
+        assert_eq!(place_in("C:/b.yaml"), place("C:/b.yaml", None));
+        assert_eq!(place_in(""), None);
+        let all = findings(vec![
+            finding(Code::Unreadable, "m"),
+            finding(Code::ProfileRefused, "PolicyProfile/p"),
+            finding(Code::Broken, "<stdin>:3"),
+        ]);
+        let files: Vec<_> = all.findings.iter().map(Finding::place).collect();
+        assert_eq!(files, [None, None, place("m", None)]);
+    }
+
+    #[test]
+    fn findings_are_sorted_by_the_number_of_the_line() {
+        let all = findings(vec![
+            finding(Code::NoScope, "a.yaml:10"),
+            finding(Code::NoScope, "a.yaml:9"),
+            finding(Code::Invalid, "b.yaml:1"),
+        ]);
+        let order = all.findings.iter().map(|f| &*f.message.location);
+        assert_eq!(
+            order.collect::<Vec<_>>(),
+            ["b.yaml:1", "a.yaml:9", "a.yaml:10"]
+        );
+    }
+}

@@ -1,0 +1,409 @@
+//! What a change of manifests means for those who review it: values that are lost, routes that move away from policies, new
+//! paths without the policies that all others have, and new findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::levels::kind_name;
+use super::policies::short_kind;
+use super::render::changes::path_end;
+use super::session::is_selected;
+use crate::api::v1;
+use crate::insight::{PAGE_SIZE, QueryBackend, QueryError};
+use entail_core::model::{Level, PathName, Root};
+use v1::get_effective_policies_request::Target;
+
+/// Maximum number of paths of a Gateway that a new path is compared with.
+const MAX_SIBLINGS: usize = 200;
+
+/// A change of manifests.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Review {
+    /// The changed answers of paths that both sides have, and the paths that one side has.
+    pub(in crate::cli) changes: v1::PreviewChangeResponse,
+    /// The rules and backends whose paths all go another way.
+    pub(in crate::cli) moves: Vec<Move>,
+    /// The new rules and backends without a kind that all others of the Gateway have.
+    pub(in crate::cli) bare: Vec<BarePath>,
+    /// The findings that only the later side has.
+    pub(in crate::cli) new_findings: Vec<v1::Finding>,
+    /// The number of findings that only the earlier side has.
+    pub(in crate::cli) resolved_findings: usize,
+}
+
+/// A rule or backend whose paths go another way.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Move {
+    /// `Kind/namespace/name[#section]`.
+    pub(in crate::cli) object: String,
+    /// The first path before.
+    pub(in crate::cli) from: String,
+    /// The first path after.
+    pub(in crate::cli) to: String,
+    /// The kinds that were in effect on every path before, and are not on one after.
+    pub(in crate::cli) lost: Vec<String>,
+    /// The other kinds whose values differ: kind, field, value before and after.
+    pub(in crate::cli) changed: Vec<MovedValue>,
+}
+
+/// A value that differs after a move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct MovedValue {
+    /// The kind, without its group.
+    pub(in crate::cli) kind: String,
+    /// Dotted path of the field.
+    pub(in crate::cli) field: String,
+    /// The value before, as JSON; `None` if there was none.
+    pub(in crate::cli) before: Option<String>,
+    /// The value after, as JSON; `None` if there is none.
+    pub(in crate::cli) after: Option<String>,
+}
+
+/// A new rule or backend without a kind that all others of the Gateway have.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cli) struct BarePath {
+    /// The kind, without its group.
+    pub(in crate::cli) kind: String,
+    /// The name of the path.
+    pub(in crate::cli) path: String,
+    /// `namespace/name` of the Gateway.
+    pub(in crate::cli) gateway: String,
+    /// The number of other paths, all of which have the kind.
+    pub(in crate::cli) others: usize,
+    /// Whether it is not known what is in effect on the new path.
+    pub(in crate::cli) is_unknown: bool,
+}
+
+/// The kinds in effect on a path, by their full names.
+type InEffect = BTreeMap<String, v1::EffectivePolicy>;
+
+impl Review {
+    /// Reviews the changes between two backends, of some kinds, or of all if `kinds` is empty.
+    ///
+    /// # Errors
+    /// A query fails.
+    pub(in crate::cli) fn of(
+        changes: v1::PreviewChangeResponse,
+        before: &mut dyn QueryBackend,
+        after: &mut dyn QueryBackend,
+        kinds: &[String],
+    ) -> Result<Self, QueryError> {
+        let findings = |backend: &mut dyn QueryBackend| -> Result<Vec<v1::Finding>, QueryError> {
+            let mut findings = all_findings(backend)?;
+            findings.retain(|finding| is_of_kinds(finding, kinds));
+            Ok(findings)
+        };
+        let (old, new) = (findings(before)?, findings(after)?);
+        let mut review = Self {
+            resolved_findings: without(&old, &new).count(),
+            new_findings: without(&new, &old).cloned().collect(),
+            changes,
+            ..Self::default()
+        };
+        review.new_findings.sort_by(|a, b| {
+            let key = |one: &v1::Finding| (one.severity, one.object.clone(), one.message.clone());
+            key(a).cmp(&key(b))
+        });
+        review.moves = review.moves(before, after, kinds)?;
+        review.bare = review.bare(after, kinds)?;
+        Ok(review)
+    }
+
+    /// Whether nothing changes.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        let changes = &self.changes;
+        changes.changes.is_empty()
+            && changes.paths_added.is_empty()
+            && changes.paths_removed.is_empty()
+            && self.new_findings.is_empty()
+            && self.resolved_findings == 0
+    }
+
+    /// Whether something is lost: a value, a path that does not go another way, a kind on the way, or the correctness of an
+    /// object.
+    pub(in crate::cli) fn has_losses(&self) -> bool {
+        let is_error = |finding: &v1::Finding| finding.severity() == v1::finding::Severity::Error;
+        self.changes.loses_values
+            || !self.removed().is_empty()
+            || self.moves.iter().any(|one| !one.lost.is_empty())
+            || !self.bare.is_empty()
+            || self.new_findings.iter().any(is_error)
+    }
+
+    /// The removed paths whose rule or backend has no path any more.
+    pub(in crate::cli) fn removed(&self) -> Vec<&String> {
+        let added = self.changes.paths_added.iter();
+        let ends: BTreeSet<String> = added.map(|path| path_end(path)).collect();
+        let removed = self.changes.paths_removed.iter();
+        let gone = removed.filter(|path| !ends.contains(&path_end(path)));
+        // A path stands for those below it.
+        let gone: Vec<&String> = gone.collect();
+        let is_below = |path: &str| gone.iter().any(|above| is_below(path, above));
+        gone.iter()
+            .copied()
+            .filter(|path| !is_below(path))
+            .collect()
+    }
+
+    /// Finds the rules and backends that have other paths than before.
+    fn moves(
+        &self,
+        before: &mut dyn QueryBackend,
+        after: &mut dyn QueryBackend,
+        kinds: &[String],
+    ) -> Result<Vec<Move>, QueryError> {
+        let (removed, added) = (
+            by_end(&self.changes.paths_removed),
+            by_end(&self.changes.paths_added),
+        );
+        let mut moves = Vec::new();
+        for (object, from) in &removed {
+            let Some(to) = added.get(object) else {
+                continue;
+            };
+            let old = in_effect_on(before, from, kinds)?;
+            let new = in_effect_on(after, to, kinds)?;
+            let everywhere = |answers: &[InEffect], kind: &String| {
+                !answers.is_empty() && answers.iter().all(|answer| answer.contains_key(kind))
+            };
+            let all: BTreeSet<&String> = old.iter().flat_map(BTreeMap::keys).collect();
+            let lost = all
+                .into_iter()
+                .filter(|kind| everywhere(&old, kind) && !everywhere(&new, kind));
+            let lost: Vec<String> = lost.map(|kind| short_kind(kind).to_owned()).collect();
+            let changed = match (old.first(), new.first()) {
+                (Some(old), Some(new)) => differences(old, new),
+                _ => Vec::new(),
+            };
+            // What a backend has of its rule is told of the rule.
+            let of_rule = moves.iter().filter(|other: &&Move| {
+                let first = from.first();
+                first.is_some_and(|path| is_below(path, &other.from))
+            });
+            let (mut lost, mut changed) = (lost, changed);
+            for other in of_rule {
+                lost.retain(|kind| !other.lost.contains(kind));
+                changed.retain(|value| !other.changed.contains(value));
+            }
+            moves.push(Move {
+                object: object.clone(),
+                from: from.first().cloned().unwrap_or_default(),
+                to: to.first().cloned().unwrap_or_default(),
+                lost,
+                changed,
+            });
+        }
+        Ok(moves)
+    }
+
+    /// Finds the new rules and backends without a kind that all others of the Gateway have.
+    fn bare(
+        &self,
+        after: &mut dyn QueryBackend,
+        kinds: &[String],
+    ) -> Result<Vec<BarePath>, QueryError> {
+        let added: BTreeSet<&String> = self.changes.paths_added.iter().collect();
+        let mut of_gateways: BTreeMap<(String, Level), Vec<&String>> = BTreeMap::new();
+        for path in &added {
+            if let Some(group) = group_of(path) {
+                of_gateways.entry(group).or_default().push(path);
+            }
+        }
+        let mut bare = Vec::new();
+        for ((gateway, level), paths) in of_gateways {
+            let siblings = paths_below(after, &gateway, level)?;
+            let others: Vec<String> = siblings
+                .into_iter()
+                .filter(|path| !added.contains(path))
+                .collect();
+            let answers = in_effect_on(after, &others, kinds)?;
+            let Some((first, rest)) = answers.split_first() else {
+                continue;
+            };
+            let common = first
+                .keys()
+                .filter(|kind| rest.iter().all(|answer| answer.contains_key(*kind)));
+            let common: Vec<&String> = common.collect();
+            for path in paths {
+                let all = policies_of(after, path)?;
+                for kind in &common {
+                    let of_kind = all.iter().find(|policy| kind_name(policy) == **kind);
+                    if of_kind.is_some_and(is_in_effect) {
+                        continue;
+                    }
+                    bare.push(BarePath {
+                        kind: short_kind(kind).to_owned(),
+                        path: path.clone(),
+                        gateway: gateway.clone(),
+                        others: answers.len(),
+                        is_unknown: of_kind.is_some_and(|policy| policy.unknown.is_some()),
+                    });
+                }
+            }
+        }
+        // A path stands for those below it.
+        let of_rules: BTreeSet<(String, String)> = bare
+            .iter()
+            .map(|one| (one.kind.clone(), one.path.clone()))
+            .collect();
+        bare.retain(|one| {
+            let mut above = of_rules.iter();
+            !above.any(|(kind, path)| *kind == one.kind && is_below(&one.path, path))
+        });
+        bare.sort();
+        Ok(bare)
+    }
+}
+
+/// Whether a path is below another one.
+fn is_below(path: &str, above: &str) -> bool {
+    let rest = path.strip_prefix(above);
+    rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn all_findings(backend: &mut dyn QueryBackend) -> Result<Vec<v1::Finding>, QueryError> {
+    // The message of the first place says what is wrong.
+    Ok(backend.all_findings(Vec::new(), 1)?.findings)
+}
+
+/// Whether a finding is about an object of one of the kinds, or about any if `kinds` is empty.
+fn is_of_kinds(finding: &v1::Finding, kinds: &[String]) -> bool {
+    let kind = finding.object.split('/').next().unwrap_or_default();
+    kinds.is_empty()
+        || kinds
+            .iter()
+            .any(|one| one == kind || short_kind(one) == short_kind(kind))
+}
+
+/// The findings that others do not have: of another reason or object. Messages name other objects, and change with them.
+fn without<'f>(
+    findings: &'f [v1::Finding],
+    others: &[v1::Finding],
+) -> impl Iterator<Item = &'f v1::Finding> {
+    let key = |finding: &v1::Finding| (finding.reason.clone(), finding.object.clone());
+    let others: BTreeSet<_> = others.iter().map(key).collect();
+    findings
+        .iter()
+        .filter(move |finding| !others.contains(&key(finding)))
+}
+
+/// Paths of rules and backends by their ends.
+fn by_end(paths: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in paths.iter().filter(|path| group_of(path).is_some()) {
+        found.entry(path_end(path)).or_default().push(path.clone());
+    }
+    found
+}
+
+/// The Gateway of a path that ends at a rule or backend, and the level.
+fn group_of(path: &str) -> Option<(String, Level)> {
+    let Ok(PathName::Traffic(traffic)) = PathName::parse(path) else {
+        return None;
+    };
+    let Root::Gateway { namespace, name } = traffic.root else {
+        return None;
+    };
+    let level = PathName::Traffic(traffic).level();
+    let has_end = matches!(
+        level,
+        Level::RouteRule | Level::Backend | Level::BackendPort
+    );
+    has_end.then(|| (format!("{namespace}/{name}"), level))
+}
+
+/// The first paths of a Gateway that end at a level.
+fn paths_below(
+    backend: &mut dyn QueryBackend,
+    gateway: &str,
+    level: Level,
+) -> Result<Vec<String>, QueryError> {
+    let reply = backend.list_paths(v1::ListPathsRequest {
+        name: format!("gateways/{gateway}"),
+        levels: vec![level.as_str().to_owned()],
+        page_size: PAGE_SIZE,
+        page_token: String::new(),
+    })?;
+    Ok(reply.paths)
+}
+
+/// The kinds in effect on each of the first paths.
+fn in_effect_on(
+    backend: &mut dyn QueryBackend,
+    paths: &[String],
+    kinds: &[String],
+) -> Result<Vec<InEffect>, QueryError> {
+    let mut answers = Vec::new();
+    for path in paths.iter().take(MAX_SIBLINGS) {
+        let policies = policies_of(backend, path)?.into_iter();
+        let named = policies.map(|policy| (kind_name(&policy), policy));
+        let effective =
+            named.filter(|(kind, policy)| is_in_effect(policy) && is_selected(kinds, kind));
+        answers.push(effective.collect());
+    }
+    Ok(answers)
+}
+
+fn policies_of(
+    backend: &mut dyn QueryBackend,
+    path: &str,
+) -> Result<Vec<v1::EffectivePolicy>, QueryError> {
+    let reply = backend.get(v1::GetEffectivePoliciesRequest {
+        target: Some(Target::Path(path.to_owned())),
+        ..Default::default()
+    })?;
+    Ok(reply.result.unwrap_or_default().policies)
+}
+
+/// Whether a kind takes effect on a path, and that is known.
+fn is_in_effect(policy: &v1::EffectivePolicy) -> bool {
+    let has_value = policy.spec_json.is_some() || !policy.listed.is_empty();
+    has_value && !policy.inherited_only && policy.unknown.is_none()
+}
+
+/// The values that differ between two answers, of the kinds that both have.
+fn differences(before: &InEffect, after: &InEffect) -> Vec<MovedValue> {
+    let mut found = Vec::new();
+    for (kind, old) in before {
+        let Some(new) = after.get(kind) else { continue };
+        let (old, new) = (fields(old), fields(new));
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let differing = names
+            .into_iter()
+            .filter(|name| old.get(*name) != new.get(*name));
+        found.extend(differing.map(|name| MovedValue {
+            kind: short_kind(kind).to_owned(),
+            field: name.clone(),
+            before: old.get(name).cloned(),
+            after: new.get(name).cloned(),
+        }));
+    }
+    found
+}
+
+/// The values of an answer by dotted path. A list is one value.
+fn fields(policy: &v1::EffectivePolicy) -> BTreeMap<String, String> {
+    let spec = policy.spec_json.as_deref().unwrap_or("null");
+    let spec = serde_json::from_str(spec).unwrap_or_else(|_| Value::from(spec));
+    let mut found = BTreeMap::new();
+    add_fields(String::new(), &spec, &mut found);
+    found
+}
+
+fn add_fields(name: String, value: &Value, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, value) in map {
+                let name = match &*name {
+                    "" => key.clone(),
+                    name => format!("{name}.{key}"),
+                };
+                add_fields(name, value, found);
+            }
+        }
+        value => {
+            found.insert(name, value.to_string());
+        }
+    }
+}
