@@ -217,7 +217,8 @@ impl Search<'_> {
         found: &mut Vec<RuleMiss>,
     ) {
         let all = ListenerCandidate::all(self.store, name, gateway);
-        let has_route = |one: &&ListenerCandidate<'_>| one.node.routes.contains(&rule.number);
+        let has_route =
+            |one: &&ListenerCandidate<'_>| self.topology.is_attached(rule.number, one.node);
         for listener in all.iter().filter(has_route) {
             let path = listener_path(name, listener).to_string();
             if !is_named || !listener.passes(filter) {

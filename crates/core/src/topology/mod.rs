@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use rpds::HashTrieMapSync;
+use rpds::RedBlackTreeMapSync;
 
 use self::node_keys::NodeKeys;
 use self::route_list::{ListenerPlace, RouteList};
@@ -59,7 +59,7 @@ pub struct Topology {
     pub(crate) gateways: Shared<BTreeMap<NamespacedName, GatewayNode>>,
     /// The routes by number. Those that are not in `route_index` do not exist any more.
     pub(crate) routes: ChunkedVec<Arc<RouteNode>>,
-    pub(crate) route_index: HashTrieMapSync<ObjectKey, usize>,
+    pub(crate) route_index: RedBlackTreeMapSync<ObjectKey, usize>,
     /// The routes of each listener, by the number of its list.
     route_lists: ChunkedVec<RouteList>,
     /// The places in the trie of the listeners with these lists.

@@ -30,7 +30,7 @@ impl Topology {
     }
 
     /// Whether a route is attached to a listener.
-    pub(super) fn is_attached(&self, route: usize, listener: &ListenerNode) -> bool {
+    pub(crate) fn is_attached(&self, route: usize, listener: &ListenerNode) -> bool {
         let route = self.routes.get(route);
         route.is_some_and(|route| route.listeners.contains(&listener.list))
     }
