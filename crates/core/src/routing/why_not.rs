@@ -204,6 +204,13 @@ impl Search<'_> {
                 reason.explain()
             ))
         });
+        let route = self.topology.routes.get(rule.number);
+        // Requests come to it by the rules that delegate to it (specification 1.8).
+        if route.is_some_and(|route| self.topology.delegations.has_node(route.node)) {
+            let detail =
+                "rules of other Routes delegate to this one: ask for such a rule".to_owned();
+            return rule.miss(String::new(), RuleMissReason::NotDecided, vec![detail]);
+        }
         let details = details.collect();
         rule.miss(String::new(), RuleMissReason::NotAttached, details)
     }
