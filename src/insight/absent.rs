@@ -29,7 +29,7 @@ pub(super) fn object_failure(
             nearest_kind(kind, world, visibility).map(|near| format!(": did you mean `{near}`?"));
         let hint = hint.unwrap_or_default();
         return not_found(
-            "UnknownKind",
+            "KindNotFound",
             format!(
                 "`{shown}`: no kind has the name `{}`{hint}",
                 shortened(kind)
