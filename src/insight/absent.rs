@@ -154,8 +154,11 @@ fn has_section(world: &World, key: &ObjectKey, section: &str) -> bool {
 fn sections(world: &World, key: &ObjectKey) -> String {
     let topology = world.topology();
     let whole = topology.node(&NodeKey::whole(key.clone()));
-    let sections = whole.into_iter().flat_map(|whole| topology.sections(whole));
+    let mut sections = whole.map_or_else(Vec::new, |whole| topology.sections(whole));
+    // Not by the numbers of nodes, which depend on what came first.
+    sections.sort_by_key(|node| topology.key(*node));
     let names: Vec<String> = sections
+        .into_iter()
         .filter_map(|node| Some(format!("`{}`", topology.describe(node).split_once('#')?.1)))
         .collect();
     match names.as_slice() {

@@ -125,8 +125,28 @@ impl AnswerEncoder {
         for &state in removed {
             self.put(state, Arc::clone(&nothing));
         }
+        self.drop_unreached(engine, removed);
         drop(previous);
         self.forget();
+    }
+
+    /// Drops the answers of chain states that only states have which no path reaches any more: they keep their policies.
+    fn drop_unreached(&mut self, engine: &Engine, removed: &[StateId]) {
+        let (world, automaton) = (engine.world(), engine.automaton());
+        for &state in removed {
+            let chain_states = automaton.chain_states(world, state);
+            for (kind, chain_state, _) in chain_states.unwrap_or_else(|error| fail(world, error)) {
+                let mut reached = match engine.states_in(kind, chain_state) {
+                    Ok(reached) => reached,
+                    Err(error) => return fail(world, error),
+                };
+                if reached.next().is_none() {
+                    for inherited_only in [false, true] {
+                        self.parts.remove(&(kind, chain_state, inherited_only));
+                    }
+                }
+            }
+        }
     }
 
     /// Encodes the answers of some states and of those with changed chain states. Returns the states whose answer

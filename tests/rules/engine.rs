@@ -447,6 +447,121 @@ fn own_fields_and_strategies_of_targets_are_followed() {
     }
 }
 
+/// A Gateway `g` with a listener, and a profile of the kind P, which Routes and Gateways can be targets of.
+fn small_world() -> Value {
+    let listeners = json!([{"name": "l", "port": 80, "protocol": "HTTP"}]);
+    json!([
+        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "g", "namespace": "a"},
+         "spec": {"gatewayClassName": "c", "listeners": listeners}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "a"},
+         "spec": {"ports": [{"port": 80}]}},
+        {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps.example.com"},
+         "spec": {"policy": {"group": "example.com", "kind": "P"}, "effectiveTarget": "Backend"}},
+    ])
+}
+
+fn small_route(name: &str, gateway: &str, backends: &[Value]) -> Value {
+    json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"name": name, "namespace": "a"},
+           "spec": {"parentRefs": [{"name": gateway}], "rules": [{"backendRefs": backends}]}})
+}
+
+fn small_policy(name: &str, kind: &str, target: &str) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "P", "metadata": {"name": name, "namespace": "a"},
+           "spec": {"targetRef": {"group": "gateway.networking.k8s.io", "kind": kind, "name": target}, "x": name}})
+}
+
+#[test]
+fn a_gateway_that_only_a_backend_ref_names_is_a_target_while_it_is_named() {
+    let service = json!({"name": "s", "port": 80});
+    let ghost = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "ghost"});
+    let mut store = Store::default();
+    apply(&mut store, &small_world());
+    apply(
+        &mut store,
+        &json!([
+            small_policy("p", "Gateway", "ghost"),
+            small_route("r", "g", &[service.clone()])
+        ]),
+    );
+    let profiles = ProfileSources::shipped();
+    let mut followed = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    for backends in [vec![service.clone(), ghost], vec![service]] {
+        let before = followed.outcomes();
+        let changed = apply(&mut store, &json!([small_route("r", "g", &backends)]));
+        followed.update(store.clone(), &changed);
+        let fresh = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+        assert_eq!(followed.outcomes(), fresh.outcomes());
+        assert_ne!(followed.outcomes(), before);
+    }
+    assert_eq!(followed.stats().rebuilds, 0);
+}
+
+#[test]
+fn routes_that_come_and_go_with_their_policies_leave_no_answers() {
+    let service = json!({"name": "s", "port": 80});
+    let mut store = Store::default();
+    apply(&mut store, &small_world());
+    apply(
+        &mut store,
+        &json!([
+            small_route("stays", "g", &[service.clone()]),
+            small_policy("stays", "HTTPRoute", "stays")
+        ]),
+    );
+    let profiles = ProfileSources::shipped();
+    let mut followed = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    let first = followed.stats();
+    for number in 0..50 {
+        let name = format!("preview-{number}");
+        let come = json!([
+            small_route(&name, "g", &[service.clone()]),
+            small_policy(&name, "HTTPRoute", &name)
+        ]);
+        let changed = apply(&mut store, &come);
+        followed.update(store.clone(), &changed);
+        assert!(followed.stats().parts > first.parts);
+        let deletes = objects(&come)
+            .iter()
+            .map(|object| object.key.clone())
+            .collect();
+        let changed = store.apply(Change {
+            deletes,
+            ..Change::default()
+        });
+        followed.update(store.clone(), &changed);
+    }
+    let last = followed.stats();
+    assert_eq!(
+        (last.parts, last.bodies, last.rebuilds),
+        (first.parts, first.bodies, 0)
+    );
+}
+
+#[test]
+fn nodes_that_only_detached_routes_named_are_dropped_in_the_end() {
+    let backend = |name: &str| json!({"name": name, "port": 80});
+    let mut store = Store::default();
+    apply(&mut store, &small_world());
+    apply(
+        &mut store,
+        &json!([small_route("r", "nothing", &[backend("one")])]),
+    );
+    let profiles = ProfileSources::shipped();
+    let mut followed = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    for number in 0..5_000 {
+        let backends = [backend(&format!("b-{}", number % 2))];
+        let changed = apply(&mut store, &json!([small_route("r", "nothing", &backends)]));
+        followed.update(store.clone(), &changed);
+    }
+    let nodes = followed.world().topology().len();
+    assert!(nodes < 10_000, "{nodes} nodes");
+    assert!(
+        (1..=3).contains(&followed.stats().rebuilds),
+        "{:?}",
+        followed.stats()
+    );
+}
+
 fn config(name: &str) -> Value {
     let metadata = json!({"name": name, "namespace": "a"});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})

@@ -174,20 +174,23 @@ fn selects(reference: &Reference) -> bool {
     matches!(reference.target, ReferenceTarget::Selector(_))
 }
 
-/// The objects that a policy targets by name, without those of kinds that are read anew whenever they change.
+/// The objects that a policy targets by name.
 fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
     let references = policy.references.iter();
     references.filter_map(|reference| {
         let ReferenceTarget::Name(name) = &reference.target else {
             return None;
         };
-        let kind = &reference.kind;
-        let is_root = matches!(&*kind.kind, "Gateway" | "GatewayClass" | "Namespace");
         let namespace = reference
             .namespace
             .as_ref()
             .unwrap_or(&policy.key.namespace);
-        (!is_root).then(|| ObjectKey::new(kind.clone(), namespace.clone(), name.clone()))
+        // Also Gateways: a backendRef can name one that does not exist, which is then a node of paths.
+        Some(ObjectKey::new(
+            reference.kind.clone(),
+            namespace.clone(),
+            name.clone(),
+        ))
     })
 }
 

@@ -71,9 +71,11 @@ impl Engine {
         let left = trie.unreachable();
         let (states, unreached) = self.states.counts();
         let (routes, gone) = self.world().topology().route_counts();
+        let (nodes, released) = self.world().topology().node_counts();
         left > trie.len().saturating_sub(left) / 2 + MAX_LEFT
             || unreached > states + MAX_LEFT
             || gone > routes + MAX_LEFT
+            || released > nodes + MAX_LEFT
     }
 
     /// The routes that name some Services; `None` if it is not known.

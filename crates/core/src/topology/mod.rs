@@ -272,6 +272,12 @@ impl Topology {
         parts.filter(|node| self.nodes.is_used(*node)).collect()
     }
 
+    /// The number of nodes, and of those that no object has any more.
+    pub(crate) fn node_counts(&self) -> (usize, usize) {
+        let released = self.nodes.released();
+        (self.nodes.len().saturating_sub(released), released)
+    }
+
     /// The number of nodes, with those that no object has any more.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -16,6 +16,8 @@ pub(crate) struct NodeKeys {
     uses: PagedVec<u32>,
     /// The numbers by the hashes of their keys.
     numbers: PagedTable<NodeId>,
+    /// The number of keys that nothing uses any more.
+    released: usize,
     hasher: DefaultHashBuilder,
 }
 
@@ -60,6 +62,7 @@ impl NodeKeys {
         if uses > 1 {
             return false;
         }
+        self.released += 1;
         if let Some(key) = self.keys.get(id.index()) {
             let hash = self.hasher.hash_one(key);
             self.numbers.replace(hash, |other| *other == id, None);
@@ -74,6 +77,11 @@ impl NodeKeys {
 
     fn uses_of(&self, id: NodeId) -> u32 {
         self.uses.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// The number of keys that nothing uses any more: each keeps its number.
+    pub(crate) fn released(&self) -> usize {
+        self.released
     }
 
     /// Frees the space that is kept for more nodes.
@@ -143,6 +151,6 @@ mod tests {
         );
         let again = keys.add(one.clone());
         assert!(again != first && keys.retain(again));
-        assert_eq!(keys.number(&one), Some(again));
+        assert_eq!((keys.number(&one), keys.released()), (Some(again), 1));
     }
 }
