@@ -480,7 +480,7 @@ fn a_gateway_that_only_a_backend_ref_names_is_a_target_while_it_is_named() {
         &mut store,
         &json!([
             small_policy("p", "Gateway", "ghost"),
-            small_route("r", "g", &[service.clone()])
+            small_route("r", "g", std::slice::from_ref(&service))
         ]),
     );
     let profiles = ProfileSources::shipped();
@@ -504,7 +504,7 @@ fn routes_that_come_and_go_with_their_policies_leave_no_answers() {
     apply(
         &mut store,
         &json!([
-            small_route("stays", "g", &[service.clone()]),
+            small_route("stays", "g", std::slice::from_ref(&service)),
             small_policy("stays", "HTTPRoute", "stays")
         ]),
     );
@@ -514,7 +514,7 @@ fn routes_that_come_and_go_with_their_policies_leave_no_answers() {
     for number in 0..50 {
         let name = format!("preview-{number}");
         let come = json!([
-            small_route(&name, "g", &[service.clone()]),
+            small_route(&name, "g", std::slice::from_ref(&service)),
             small_policy(&name, "HTTPRoute", &name)
         ]);
         let changed = apply(&mut store, &come);
