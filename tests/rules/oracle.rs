@@ -182,6 +182,13 @@ fn an_engine_that_follows_changes_answers_like_a_full_read() {
 }
 
 #[test]
+fn a_world_whose_rules_delegate_no_more_is_followed() {
+    // The profile of a rule that only delegates goes: the rule takes requests itself.
+    let wrong = follow::engine(&World::new(300_484));
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
 fn an_engine_that_follows_routes_and_services_answers_like_a_full_read() {
     let mut followed = (0, 0);
     agree(60, |world| {

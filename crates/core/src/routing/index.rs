@@ -63,10 +63,15 @@ pub(super) struct RouteIndex {
     hostname: String,
     /// The indexed routes, from the oldest, and then the child Routes.
     pub routes: Vec<IndexedRoute>,
+    /// The rules that delegate, sorted: they depend on more than the routes.
+    delegations: Vec<Delegation>,
     /// By effective hostname: one table for each specificity of the route's own hostname, from the most
     /// specific.
     hosts: HashMap<String, Vec<(Specificity, MatchTable)>>,
 }
+
+/// A rule that delegates: its route and index, whether it only delegates, whether all child Routes are there, and these.
+type Delegation = (ObjectKey, usize, bool, bool, Vec<ObjectKey>);
 
 /// The matches for one hostname.
 #[derive(Debug, Default)]
@@ -172,6 +177,7 @@ impl RouteIndex {
         routes.sort_by_cached_key(|route_ref| route_ref.order(dialect));
         let mut index = Self {
             hostname: hostname.to_owned(),
+            delegations: delegations(&routes),
             ..Self::default()
         };
         let mut used_hosts: [HostnameSet; 2] = Default::default();
@@ -220,9 +226,9 @@ impl RouteIndex {
             let existing = own.get(route_ref.key);
             existing.is_some_and(|existing| has_same_matches(existing, route_ref.object))
         };
-        let routes = ChildKeys::new(routes).into_routes();
-        let as_many = self.hostname == hostname && self.routes.len() == routes.len();
-        as_many && routes.into_iter().all(is_indexed)
+        let indexed = ChildKeys::new(routes).into_routes();
+        let as_many = self.hostname == hostname && self.routes.len() == indexed.len();
+        as_many && indexed.into_iter().all(is_indexed) && self.delegations == delegations(routes)
     }
 
     fn add(&mut self, candidates: Vec<RouteMatch>, hosts: &HashMap<String, Specificity>) {
@@ -398,6 +404,24 @@ fn has_same_matches(one: &Arc<Object>, other: &Arc<Object>) -> bool {
     let same_spec = || one.body.has_same(&other.body, "spec");
     let same_metadata = || one.labels == other.labels && one.annotations == other.annotations;
     Arc::ptr_eq(one, other) || (one.created == other.created && same_metadata() && same_spec())
+}
+
+/// The rules of routes and of their child Routes that delegate, sorted.
+fn delegations(routes: &[RouteRef<'_>]) -> Vec<Delegation> {
+    let mut found = Vec::new();
+    let mut pending: Vec<&RouteRef<'_>> = routes.iter().collect();
+    while let Some(route_ref) = pending.pop() {
+        for rule in &route_ref.delegating {
+            let children = rule.children.iter().map(|child| child.key.clone());
+            let children: Vec<ObjectKey> = children.collect();
+            let key = route_ref.key.clone();
+            found.push((key, rule.rule, rule.only, rule.is_bounded, children));
+            pending.extend(&rule.children);
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// Returns the key of a call; `None` if a part of it is a regular expression.
