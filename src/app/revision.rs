@@ -17,8 +17,8 @@ pub struct Revision {
     folder: TempDir,
     /// The name of the revision, for messages.
     name: String,
-    /// The paths that were asked for, in the folder.
-    roots: Vec<PathBuf>,
+    /// The paths that were asked for, in the folder, and whether the revision has manifests there.
+    roots: Vec<(PathBuf, bool)>,
 }
 
 /// Two revisions to compare.
@@ -64,10 +64,11 @@ impl RevisionRange {
 }
 
 impl Revision {
-    /// Writes the manifests of a revision below some paths, relative to the current folder, to a temporary folder.
+    /// Writes the manifests of a revision below some paths, relative to the current folder, to a temporary folder. A path
+    /// that the revision does not have is left out: see [`Revision::has`].
     ///
     /// # Errors
-    /// There is no such revision, it has none of the paths, or git fails.
+    /// There is no such revision, a path is outside of the repository, or git fails.
     pub fn read(name: &str, paths: &[PathBuf]) -> Result<Self, AppError> {
         let commit = format!("{name}^{{commit}}");
         let commit = first_line(&[
@@ -78,17 +79,14 @@ impl Revision {
             &commit,
         ])
         .map_err(|_| usage(format!("git knows no revision `{name}` here")))?;
+        let top = PathBuf::from(first_line(&["rev-parse", "--show-toplevel"])?);
         let folder = TempDir::new().map_err(|error| failed("a temporary folder", &error))?;
-        let files = tree(&commit, paths)?;
-        write(folder.path(), &files)?;
-        let roots = paths.iter().map(|path| folder.path().join(normal(path)));
-        let roots: Vec<PathBuf> = roots.collect();
-        for root in &roots {
-            // A folder that a revision does not have has no manifests there.
-            if !root.exists() {
-                std::fs::create_dir_all(root)
-                    .map_err(|error| failed("a temporary folder", &error))?;
-            }
+        let mut roots = Vec::with_capacity(paths.len());
+        for path in paths {
+            let path = in_repository(&top, path)?;
+            let files = tree(&top, &commit, &path)?;
+            write(folder.path(), &files)?;
+            roots.push((folder.path().join(&path), !files.is_empty()));
         }
         Ok(Self {
             folder,
@@ -97,9 +95,19 @@ impl Revision {
         })
     }
 
-    /// The paths that were asked for, in the temporary folder.
-    pub fn roots(&self) -> &[PathBuf] {
-        &self.roots
+    /// The paths that were asked for and that the revision has, in the temporary folder.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let roots = self.roots.iter().filter(|(_, exists)| *exists);
+        let roots: Vec<PathBuf> = roots.map(|(root, _)| root.clone()).collect();
+        match roots.is_empty() {
+            true => vec![self.folder.path().to_owned()],
+            false => roots,
+        }
+    }
+
+    /// Whether the revision has manifests at the path with this index.
+    pub fn has(&self, index: usize) -> bool {
+        self.roots.get(index).is_some_and(|(_, exists)| *exists)
     }
 
     /// A message with the names of files in the revision instead of those in the temporary folder.
@@ -109,31 +117,99 @@ impl Revision {
     }
 }
 
-/// The YAML and JSON files of a commit below some paths.
-fn tree(commit: &str, paths: &[PathBuf]) -> Result<Vec<TreeFile>, AppError> {
-    let mut command = git(&["ls-tree", "-r", "-z", commit, "--"]);
-    command.args(paths);
+/// A path relative to the root of the repository.
+fn in_repository(top: &Path, path: &Path) -> Result<PathBuf, AppError> {
+    let name = path.display();
+    let here = std::env::current_dir().and_then(std::fs::canonicalize);
+    let here = here.map_err(|error| failed("the current folder", &error))?;
+    let top = std::fs::canonicalize(top).map_err(|error| failed("the repository", &error))?;
+    let inside = lexical(&here.join(path));
+    let inside = inside.strip_prefix(&top);
+    let inside = inside.map_err(|_| usage(format!("`{name}` is outside of the repository")))?;
+    Ok(inside.to_owned())
+}
+
+/// A path without `.` and `..`, by its names alone: the path need not exist.
+fn lexical(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                found.pop();
+            }
+            part => found.push(part),
+        }
+    }
+    found
+}
+
+/// The YAML and JSON files of a commit below a path, or the file that the path is. Links are followed inside of the
+/// repository.
+fn tree(top: &Path, commit: &str, path: &Path) -> Result<Vec<TreeFile>, AppError> {
+    let mut files = Vec::new();
+    let mut links: Vec<TreeFile> = Vec::new();
+    for (mode, object, found) in list(top, commit, path)? {
+        match &*mode {
+            "120000" => links.push((object, found)),
+            _ if mode.starts_with("100") && (found == path || is_manifest(&found)) => {
+                files.push((object, found));
+            }
+            // A submodule has no files here.
+            _ => {}
+        }
+    }
+    for (object, link) in links {
+        let target = first_line_in(top, &["cat-file", "blob", &object])?;
+        let target = lexical(&link.parent().unwrap_or(Path::new("")).join(target));
+        for (mode, object, found) in list(top, commit, &target)? {
+            let below = found.strip_prefix(&target).unwrap_or(Path::new(""));
+            let named = match below.as_os_str().is_empty() {
+                true => link.clone(),
+                false => link.join(below),
+            };
+            if mode.starts_with("100") && (is_manifest(&found) || is_manifest(&named)) {
+                files.push((object, named));
+            } else if mode == "120000" && is_manifest(&found) {
+                let (link, found) = (link.display(), found.display());
+                let message =
+                    format!("{link}: {found} is a link behind a link, which is not followed");
+                return Err(AppError::Input(vec![message]));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The entries of a commit at a path and below it: mode, object and path.
+fn list(top: &Path, commit: &str, path: &Path) -> Result<Vec<(String, String, PathBuf)>, AppError> {
+    let mut command = git(&["ls-tree", "-r", "-z", commit]);
+    command.current_dir(top);
+    if !path.as_os_str().is_empty() {
+        command.arg("--").arg(path);
+    }
     let output = command.output().map_err(|error| failed("git", &error))?;
     if !output.status.success() {
         return Err(told(&output.stderr));
     }
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     for entry in output.stdout.split(|byte| *byte == 0) {
         let entry = String::from_utf8_lossy(entry);
         let Some((about, path)) = entry.split_once('\t') else {
             continue;
         };
-        // Mode, type, object. Links and submodules are no files.
+        // Mode, type, object.
         let mut about = about.split(' ');
-        let is_file = about.next().is_some_and(|mode| mode.starts_with("100"));
-        let path = PathBuf::from(path);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let is_manifest = matches!(extension, Some("yaml" | "yml" | "json"));
-        if let Some(object) = about.nth(1).filter(|_| is_file && is_manifest) {
-            files.push((object.to_owned(), path));
+        if let (Some(mode), Some(object)) = (about.next(), about.nth(1)) {
+            found.push((mode.to_owned(), object.to_owned(), PathBuf::from(path)));
         }
     }
-    Ok(files)
+    Ok(found)
+}
+
+fn is_manifest(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
 }
 
 /// Writes files to a folder, by one process of git.
@@ -203,7 +279,12 @@ fn git(args: &[&str]) -> Command {
 }
 
 fn first_line(args: &[&str]) -> Result<String, AppError> {
-    let output = git(args).output().map_err(|error| failed("git", &error))?;
+    first_line_in(Path::new("."), args)
+}
+
+fn first_line_in(folder: &Path, args: &[&str]) -> Result<String, AppError> {
+    let output = git(args).current_dir(folder).output();
+    let output = output.map_err(|error| failed("git", &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().next().filter(|_| output.status.success()) {
         Some(line) => Ok(line.to_owned()),
@@ -246,5 +327,9 @@ mod tests {
         assert_eq!(normal(Path::new("../a/./b.yaml")), Path::new("a/b.yaml"));
         assert_eq!(normal(Path::new("/a/b.yaml")), Path::new("a/b.yaml"));
         assert_eq!(normal(Path::new(".")), Path::new(""));
+        assert_eq!(
+            lexical(Path::new("/a/./b/../c.yaml")),
+            Path::new("/a/c.yaml")
+        );
     }
 }

@@ -114,7 +114,7 @@ impl ManifestSet {
     /// Loads the set, and prints its problems on standard error.
     fn load(&self, inputs: app::Inputs) -> Result<app::LoadedInputs, CliError> {
         let manifests = match &self.revision {
-            Some(revision) => revision.roots().to_vec(),
+            Some(revision) => revision.roots(),
             None => self.paths.clone(),
         };
         let loaded = app::load(&app::Inputs {

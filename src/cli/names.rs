@@ -27,6 +27,12 @@ impl NameArgs {
     pub(super) fn name(&self) -> Result<Option<String>, CliError> {
         let mut words = self.words.iter().map(String::as_str);
         let name = match (words.next(), words.next()) {
+            (None, _) if self.namespace.is_some() => {
+                return Err(CliError::Usage(
+                    "`-n` is the namespace of NAME, and there is none; `--only-namespace` reads one namespace of a cluster"
+                        .to_owned(),
+                ));
+            }
             (None, _) => return Ok(None),
             (Some(name), None) => name.to_owned(),
             (Some(one), Some(other)) => joined(one, other)?,
@@ -231,5 +237,6 @@ mod tests {
         assert!(refused("httproute/a/b -n c").contains("omit one"));
         assert!(refused("a/b c/d").contains("not one name"));
         assert!(refused("bread -n baker").contains("has no kind"));
+        assert!(refused("-n baker").contains("there is none"));
     }
 }

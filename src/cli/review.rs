@@ -47,6 +47,14 @@ pub(in crate::cli) struct Move {
     pub(in crate::cli) changed: Vec<MovedValue>,
 }
 
+impl Move {
+    /// Whether a kind or a value is lost on the way.
+    pub(in crate::cli) fn has_losses(&self) -> bool {
+        let is_lost = |value: &MovedValue| value.before.is_some() && value.after.is_none();
+        !self.lost.is_empty() || self.changed.iter().any(is_lost)
+    }
+}
+
 /// A value that differs after a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct MovedValue {
@@ -126,13 +134,14 @@ impl Review {
         let is_error = |finding: &v1::Finding| finding.severity() == v1::finding::Severity::Error;
         self.changes.loses_values
             || !self.removed().is_empty()
-            || self.moves.iter().any(|one| !one.lost.is_empty())
+            || self.moves.iter().any(Move::has_losses)
             || !self.bare.is_empty()
             || self.new_findings.iter().any(is_error)
     }
 
     /// The removed paths whose rule or backend has no path any more.
     pub(in crate::cli) fn removed(&self) -> Vec<&String> {
+        // Rules and backends that have other paths are compared there; their routes have no more to lose.
         let added = self.changes.paths_added.iter();
         let ends: BTreeSet<String> = added.map(|path| path_end(path)).collect();
         let removed = self.changes.paths_removed.iter();
@@ -172,10 +181,17 @@ impl Review {
                 .into_iter()
                 .filter(|kind| everywhere(&old, kind) && !everywhere(&new, kind));
             let lost: Vec<String> = lost.map(|kind| short_kind(kind).to_owned()).collect();
-            let changed = match (old.first(), new.first()) {
-                (Some(old), Some(new)) => differences(old, new),
-                _ => Vec::new(),
-            };
+            let mut changed = Vec::new();
+            // Each with the first of the other side: all pairs would be too many.
+            let with_first_new = old.iter().zip(new.first().into_iter().cycle());
+            let with_first_old = old.first().into_iter().cycle().zip(&new);
+            for (old, new) in with_first_new.chain(with_first_old) {
+                for value in differences(old, new) {
+                    if !changed.contains(&value) && changed.len() < MAX_SIBLINGS {
+                        changed.push(value);
+                    }
+                }
+            }
             // What a backend has of its rule is told of the rule.
             let of_rule = moves.iter().filter(|other: &&Move| {
                 let first = from.first();
@@ -276,25 +292,41 @@ fn is_of_kinds(finding: &v1::Finding, kinds: &[String]) -> bool {
             .any(|one| one == kind || short_kind(one) == short_kind(kind))
 }
 
-/// The findings that others do not have: of another reason or object. Messages name other objects, and change with them.
+/// The findings that others do not have: of another reason or object, or at more places. Messages name other objects, and
+/// change with them.
 fn without<'f>(
     findings: &'f [v1::Finding],
     others: &[v1::Finding],
 ) -> impl Iterator<Item = &'f v1::Finding> {
     let key = |finding: &v1::Finding| (finding.reason.clone(), finding.object.clone());
-    let others: BTreeSet<_> = others.iter().map(key).collect();
-    findings
-        .iter()
-        .filter(move |finding| !others.contains(&key(finding)))
+    let mut places: BTreeMap<_, u64> = BTreeMap::new();
+    for other in others {
+        *places.entry(key(other)).or_default() += other.count.max(1);
+    }
+    findings.iter().filter(move |finding| {
+        let before = places.get(&key(finding)).copied().unwrap_or_default();
+        finding.count.max(1) > before
+    })
 }
 
 /// Paths of rules and backends by their ends.
 fn by_end(paths: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for path in paths.iter().filter(|path| group_of(path).is_some()) {
+    for path in paths.iter().filter(|path| ends_low(path)) {
         found.entry(path_end(path)).or_default().push(path.clone());
     }
     found
+}
+
+/// Whether a path ends at a rule or backend.
+fn ends_low(path: &str) -> bool {
+    let level = PathName::parse(path).map(|path| path.level());
+    level.is_ok_and(|level| {
+        matches!(
+            level,
+            Level::RouteRule | Level::Backend | Level::BackendPort
+        )
+    })
 }
 
 /// The Gateway of a path that ends at a rule or backend, and the level.
@@ -306,11 +338,7 @@ fn group_of(path: &str) -> Option<(String, Level)> {
         return None;
     };
     let level = PathName::Traffic(traffic).level();
-    let has_end = matches!(
-        level,
-        Level::RouteRule | Level::Backend | Level::BackendPort
-    );
-    has_end.then(|| (format!("{namespace}/{name}"), level))
+    ends_low(path).then(|| (format!("{namespace}/{name}"), level))
 }
 
 /// The first paths of a Gateway that end at a level.

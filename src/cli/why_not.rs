@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use super::CliError;
+use super::names::is_path;
 use super::policies::{self, NamedPolicy, query_name, short_kind};
 use super::render::document::Document;
 use super::render::report::{Report, write_wrapped};
@@ -12,6 +13,7 @@ use super::render::spec::origin_name;
 use super::render::text::Style;
 use super::session::{Session, unknown_states};
 use crate::api::v1;
+use crate::insight::PAGE_SIZE;
 use entail_core::model::{PathName, Root, RuleStep, TrafficPath};
 
 /// Maximum number of values and paths that an answer names.
@@ -32,6 +34,8 @@ pub(super) struct WhyNot {
     pub(super) details: Vec<String>,
     /// What would have to change.
     pub(super) changes: Vec<String>,
+    /// The kinds that are not completely known.
+    pub(super) states: Vec<v1::KindState>,
 }
 
 /// What the replies tell of one policy on the paths of a query.
@@ -60,17 +64,29 @@ pub(super) fn why_not(session: &mut Session, name: &str, policy: &str) -> Result
     };
     let mut found = question.not_accepted().or_else(|| question.on_paths());
     if found.is_none() {
-        let paths = session.backend.list_paths(v1::ListPathsRequest {
-            name: name.to_owned(),
-            page_size: 1_000,
-            ..Default::default()
-        });
-        let paths = paths.map_err(|error| session.failure(error))?.paths;
+        // A path is asked about alone, an object about all paths through it.
+        let paths = match is_path(name) {
+            true => vec![name.to_owned()],
+            false => {
+                let paths = session.backend.list_paths(v1::ListPathsRequest {
+                    name: name.to_owned(),
+                    page_size: PAGE_SIZE,
+                    ..Default::default()
+                });
+                paths.map_err(|error| session.failure(error))?.paths
+            }
+        };
         found = Some(question.not_attached(&paths));
     }
     let found = found.unwrap_or_default();
+    let effective = explained.paths.iter().flat_map(|path| &path.kinds);
+    let effective = effective.filter_map(|kind| kind.policy.as_ref());
+    let selected = std::mem::replace(&mut session.kinds, vec![status.kind.clone()]);
+    let states = session.incomplete_with(&explained.kinds, effective);
+    session.kinds = selected;
     Ok(WhyNot {
         policy: query_name(&status),
+        states,
         ..found
     })
 }
@@ -255,7 +271,7 @@ impl Question<'_> {
         if let [first, ..] = common.as_slice() {
             return WhyNot {
                 condition: "KindDoesNotAct",
-                finding: format!("it is attached to {first}, but the kind {short} does not act on these paths"),
+                finding: format!("it is attached to {first}, but the kind {short} does not take it to these paths"),
                 details: vec![
                     "the controller of the Gateway does not implement the kind, or the kind takes effect on other levels"
                         .to_owned(),
@@ -409,6 +425,21 @@ fn objects_on(path: &TrafficPath<'_>) -> Vec<String> {
             "{}/{}/{}",
             backend.kind, backend.namespace, backend.name
         ));
+    }
+    let route = path.route.map(|route| route.namespace);
+    let backend = path.backend.map(|backend| backend.namespace);
+    let root = match path.root {
+        Root::Gateway { namespace, .. } | Root::Mesh { namespace, .. } => namespace,
+    };
+    let namespaces = [Some(root), route, backend].into_iter().flatten();
+    found.extend(namespaces.map(|namespace| format!("Namespace/{namespace}")));
+    for (route, rule) in path.delegating.iter() {
+        let route = format!("{}/{}/{}", route.kind, route.namespace, route.name);
+        found.push(match rule {
+            RuleStep::Index(index) => format!("{route}##{index}"),
+            RuleStep::Name(name) => format!("{route}#{name}"),
+        });
+        found.push(route);
     }
     found
 }

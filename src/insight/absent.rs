@@ -44,7 +44,10 @@ pub(super) fn object_failure(
         };
         return not_found("ObjectNotFound", message);
     }
+    // Which ports of a Service are nodes depends on Routes, which the caller may not see.
+    let is_certain = visibility.is_unrestricted() || *key.kind.kind != *"Service";
     if let Some(section) = section
+        && is_certain
         && !has_section(world, key, section)
     {
         let message = format!(
@@ -148,6 +151,17 @@ fn has_section(world: &World, key: &ObjectKey, section: &str) -> bool {
     let whole = topology.node(&NodeKey::whole(key.clone()));
     let mut sections = whole.into_iter().flat_map(|whole| topology.sections(whole));
     sections.any(|node| is_section(world, node, section))
+        || ports(world, key).iter().any(|port| port == section)
+}
+
+/// The ports of a Service, by number, also those that no rule names.
+fn ports(world: &World, key: &ObjectKey) -> Vec<String> {
+    match world.store().get(key).map(|entry| &entry.projection) {
+        Some(Projection::Service(ports)) => {
+            ports.0.iter().map(|(_, port)| port.to_string()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The sections that an object has, for the error of another one.
@@ -157,10 +171,18 @@ fn sections(world: &World, key: &ObjectKey) -> String {
     let mut sections = whole.map_or_else(Vec::new, |whole| topology.sections(whole));
     // Not by the numbers of nodes, which depend on what came first.
     sections.sort_by_key(|node| topology.key(*node));
-    let names: Vec<String> = sections
+    let mut names: Vec<String> = sections
         .into_iter()
         .filter_map(|node| Some(format!("`{}`", topology.describe(node).split_once('#')?.1)))
         .collect();
+    for port in ports(world, key)
+        .into_iter()
+        .map(|port| format!("`{port}`"))
+    {
+        if !names.contains(&port) {
+            names.push(port);
+        }
+    }
     match names.as_slice() {
         [] => "; it has none".to_owned(),
         few if few.len() <= 8 => format!("; it has {}", few.join(", ")),

@@ -1,5 +1,7 @@
 //! Finds the route rule that matches a request, and the effective policies of the rule.
 
+use hashbrown::HashSet;
+
 use super::failure::shortened;
 use super::lookup::{find, incomplete_kinds, requested_kinds};
 use super::{AccessScope, Failure, QuerySubject, Visibility, parameters};
@@ -11,7 +13,7 @@ use entail_core::model::{
 use entail_core::routing::{
     Dialect, EntryPoint, HostnamePrecedence, ListenerIsolation, MatchFailure, MatchedRule,
     NoMatchReason, Protocol, Refusal, Request, RequestParts, RoutingOptions, RoutingResult,
-    RuleTarget,
+    RuleMiss, RuleMissReason, RuleTarget,
 };
 use v1::resolve_request_request::{HostnamePrecedence as WirePrecedence, Protocol as WireProtocol};
 
@@ -171,15 +173,16 @@ fn resolve(
         synced_at: Some(version.synced_at),
         kinds: incomplete_kinds(snapshot, &kinds, scope),
         unread_parameters: parameters::of_paths(snapshot, names, scope),
-        why_not: why_not(snapshot, request_message, scope)?,
+        why_not: why_not(snapshot, request_message, &result.matched, scope)?,
     }))
 }
 
-/// Why the rules that a request asks for do not take it. Listeners that the caller does not see are left out, and so is why
-/// a route is attached to none.
+/// Why the rules that a request asks for do not take it. Rules whose paths the caller does not see are left out, and so are
+/// facts about other listeners.
 fn why_not(
     snapshot: &Snapshot,
     request_message: &v1::ResolveRequestRequest,
+    matched: &[MatchedRule],
     scope: &AccessScope,
 ) -> Result<Vec<v1::RuleMiss>, Failure> {
     if request_message.why_not.is_empty() {
@@ -193,27 +196,89 @@ fn why_not(
     let entry_point = entry_point_of(request_message)?;
     let options = options_of(request_message)?;
     let misses = snapshot.why_not(&entry_point, &request, options, &target);
+    let is_all = scope.is_unrestricted();
     let visible = misses.into_iter().filter(|miss| match &*miss.path {
-        "" => scope.is_unrestricted(),
-        path => scope.has_path(path),
+        "" => is_all,
+        path => scope.has_path(&format!("{path}{}", steps_of(miss))),
     });
-    let found: Vec<v1::RuleMiss> = visible
-        .map(|miss| v1::RuleMiss {
-            route: miss.route.to_string(),
-            rule_index: miss.rule,
-            rule_name: miss.name.as_deref().unwrap_or_default().to_owned(),
-            path: miss.path,
-            reason: miss.reason.as_str().to_owned(),
-            details: miss.details,
-        })
+    let mut found: Vec<RuleMiss> = visible.map(|miss| settled(miss, matched)).collect();
+    if !is_all {
+        let others = found.iter_mut();
+        let others = others.filter(|miss| miss.reason == RuleMissReason::ListenerHostname);
+        others.for_each(|miss| miss.details.clear());
+    }
+    // Listeners that the request does not enter by are told only if the route has no other.
+    let addressed: HashSet<(ObjectKey, u32)> = found
+        .iter()
+        .filter(|miss| miss.reason != RuleMissReason::NotAddressed)
+        .map(|miss| (miss.route.clone(), miss.rule))
         .collect();
+    found.retain(|miss| {
+        let is_other = miss.reason == RuleMissReason::NotAddressed;
+        !is_other || !addressed.contains(&(miss.route.clone(), miss.rule))
+    });
     if found.is_empty() {
         let name = shortened(&request_message.why_not);
         return Err(Failure::no_such_object(format!(
             "no route has the rule `{name}`: use `kind/namespace/name#rule`, or `rule/name`"
         )));
     }
-    Ok(found)
+    let told = found.into_iter().map(|miss| v1::RuleMiss {
+        route: miss.route.to_string(),
+        rule_index: miss.rule,
+        rule_name: miss.name.as_deref().unwrap_or_default().to_owned(),
+        path: miss.path,
+        reason: miss.reason.as_str().to_owned(),
+        details: miss.details,
+    });
+    Ok(told.collect())
+}
+
+/// The steps of a rule below a listener or Service, as in the name of a path.
+fn steps_of(miss: &RuleMiss) -> String {
+    let ObjectKey {
+        kind,
+        namespace,
+        name,
+    } = &miss.route;
+    let rule = match &miss.name {
+        Some(rule) => rule.to_string(),
+        None => format!("#{}", miss.rule),
+    };
+    format!("/routes/{}/{namespace}/{name}/rules/{rule}", kind.short())
+}
+
+/// An answer that agrees with the rules that the request takes: where routes of several listeners compete, or rules
+/// delegate, one listener alone does not decide.
+fn settled(mut miss: RuleMiss, matched: &[MatchedRule]) -> RuleMiss {
+    let steps = steps_of(&miss);
+    let path = format!("{}{steps}", miss.path);
+    let takes = matched.iter().find(|rule| match &*miss.path {
+        "" => rule.path.ends_with(&steps),
+        _ => rule.path == path || rule.path.starts_with(&format!("{path}/routes/")),
+    });
+    if let Some(rule) = takes {
+        miss.reason = RuleMissReason::TakesRequest;
+        miss.details = match rule.path == path {
+            true => Vec::new(),
+            false => vec![format!("as {}", rule.path)],
+        };
+    } else if miss.reason == RuleMissReason::TakesRequest {
+        let is_beside =
+            |rule: &&MatchedRule| rule.path.split('/').take(3).eq(path.split('/').take(3));
+        let other = matched.iter().find(is_beside);
+        (miss.reason, miss.details) = match other {
+            Some(other) => {
+                let told = format!(
+                    "a route of another listener of the port comes first: {}",
+                    other.path
+                );
+                (RuleMissReason::OtherMatchFirst, vec![told])
+            }
+            None => (RuleMissReason::NotDecided, Vec::new()),
+        };
+    }
+    miss
 }
 
 fn rule_target(

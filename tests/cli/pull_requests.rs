@@ -358,6 +358,86 @@ fn the_work_tree_is_compared_and_wrong_revisions_are_refused() {
     assert_eq!(diff(&["bakery"]).status.code(), Some(2));
 }
 
+/// The exit code and the Markdown of a comparison of two commits.
+fn markdown(at: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.args(["diff", "--git", "HEAD~1..HEAD", "-o", "markdown"]);
+    let output = command.args(args).current_dir(at).output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+    )
+}
+
+fn commit(at: &Path) {
+    git(at, &["add", "--all", "."]);
+    git(at, &["commit", "--quiet", "-m", "change"]);
+}
+
+#[test]
+fn a_path_that_is_nowhere_is_an_error_and_each_form_of_a_path_is_compared() {
+    let folder = repository();
+    let at = folder.path();
+    fs::remove_dir_all(at.join("bakery/policies")).unwrap();
+    commit(at);
+    let whole = at.join("bakery");
+    for path in ["bakery", "./bakery/../bakery", whole.to_str().unwrap()] {
+        let (code, text) = markdown(at, &[path]);
+        assert!(
+            code == Some(1) && text.contains("values lost"),
+            "{path}: {text}"
+        );
+    }
+    let (code, text) = markdown(&whole, &["../bakery"]);
+    assert!(code == Some(1) && text.contains("values lost"), "{text}");
+    for path in ["bakry", "../elsewhere", "/"] {
+        assert_eq!(markdown(at, &[path]).0, Some(2), "{path}");
+    }
+}
+
+#[test]
+fn links_inside_of_the_repository_are_followed() {
+    let folder = repository();
+    let at = folder.path();
+    fs::create_dir(at.join("prod")).unwrap();
+    for file in [
+        "00-namespaces",
+        "gateways",
+        "profiles",
+        "routes",
+        "services",
+    ] {
+        let file = format!("{file}.yaml");
+        fs::copy(at.join("bakery").join(&file), at.join("prod").join(&file)).unwrap();
+    }
+    std::os::unix::fs::symlink("../bakery/policies", at.join("prod/policies")).unwrap();
+    commit(at);
+    fs::remove_file(at.join("bakery/policies/timeouts.yaml")).unwrap();
+    commit(at);
+    let (code, text) = markdown(at, &["prod"]);
+    assert!(code == Some(1) && text.contains("TimeoutPolicy"), "{text}");
+}
+
+#[test]
+fn values_that_are_lost_on_another_way_are_losses() {
+    let folder = repository();
+    let at = folder.path();
+    fs::remove_file(at.join("bakery/policies/timeouts.yaml")).unwrap();
+    commit(at);
+    let storefront = "- {name: storefront, namespace: platform, sectionName: https}\n  hostnames: [bread.bakery.example]";
+    let backdoor = "- {name: backdoor, namespace: platform, sectionName: http}\n  hostnames: [bread.bakery.internal]";
+    replace(at, ROUTES, storefront, backdoor);
+    commit(at);
+    let (code, text) = markdown(at, &["bakery"]);
+    assert!(code == Some(1) && text.contains("denyUserAgents"), "{text}");
+    // From the Gateway into the mesh.
+    let mesh = "- {group: \"\", kind: Service, name: loaves}\n  hostnames: [bread.bakery.internal]";
+    replace(at, ROUTES, backdoor, mesh);
+    commit(at);
+    let (code, text) = markdown(at, &["bakery"]);
+    assert!(code == Some(1) && text.contains("AuthPolicy"), "{text}");
+}
+
 #[test]
 fn a_rendered_chart_is_read_from_standard_input() {
     let bakery = Path::new(ROOT).join("examples/bakery");

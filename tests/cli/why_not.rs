@@ -209,6 +209,97 @@ fn a_rule_says_that_its_route_or_listener_does_not_serve_the_host() {
     assert_eq!(of_rule("rule/nothing", &[]).0, Some(1));
 }
 
+/// Why-not answers agree with what the request takes, also where several listeners and regular expressions compete.
+#[test]
+fn answers_agree_with_the_rule_that_a_request_takes() {
+    let world = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: g, namespace: a}
+spec:
+  gatewayClassName: c
+  listeners:
+  - {name: any, port: 80, protocol: HTTP}
+  - {name: shop, port: 80, protocol: HTTP, hostname: shop.test}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: onany, namespace: a}
+spec: {parentRefs: [{name: g, sectionName: any}], rules: [{name: r1}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: onshop, namespace: a}
+spec:
+  parentRefs: [{name: g, sectionName: shop}]
+  rules:
+  - {name: exact, matches: [{path: {type: Exact, value: /a}}]}
+  - {name: pattern, matches: [{path: {type: RegularExpression, value: /(a|b)}}]}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("world.yaml");
+    std::fs::write(&file, world).unwrap();
+    let reason = |args: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+        command.args([
+            "resolve",
+            "--host",
+            "shop.test",
+            "-o",
+            "json",
+            "--manifests",
+        ]);
+        let output = command.arg(&file).args(args.split(' ')).output().unwrap();
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            output.status.code(),
+            reply["whyNot"][0]["reason"].as_str().unwrap().to_owned(),
+        )
+    };
+    let is = |code, reason: &str| (Some(code), reason.to_owned());
+    assert_eq!(
+        reason("--path /a --why-not rule/r1"),
+        is(1, "ListenerHostname")
+    );
+    assert_eq!(
+        reason("--path /a --why-not rule/r1 --disable-listener-isolation"),
+        is(1, "OtherMatchFirst")
+    );
+    assert_eq!(
+        reason("--path /a --why-not rule/r1 --at gateways/a/g/listeners/any"),
+        is(0, "TakesRequest")
+    );
+    assert_eq!(
+        reason("--path /a --why-not rule/pattern"),
+        is(1, "OtherMatchFirst")
+    );
+    assert_eq!(
+        reason("--why-not rule/pattern --path /b"),
+        is(0, "TakesRequest")
+    );
+}
+
+#[test]
+fn a_path_is_asked_about_alone_and_what_is_not_read_is_not_success() {
+    let (_, told) = of_policy(
+        "gateways/platform/storefront",
+        "authpolicy/shop/members-only",
+    );
+    assert_eq!(told["condition"], "NotAttachedOnPath");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken.yaml");
+    std::fs::write(&file, "a: [").unwrap();
+    let args = [
+        "explain",
+        "httproute/shop/shop",
+        "--why-not",
+        "timeoutpolicy/platform/nobody-waits",
+        "--manifests",
+    ];
+    let output = entail(&[&args[..], &[file.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
 #[test]
 fn resolve_ends_at_the_backends() {
     let output = entail(&[

@@ -125,6 +125,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
             review_markdown::write(&mut out, &review, &states, args.all)?;
             out.flush()?;
             return Ok(match completeness {
+                ExitStatus::Success if review.changes.truncated => ExitStatus::Incomplete,
                 ExitStatus::Success if review.has_losses() => ExitStatus::Findings,
                 exit => exit,
             });
@@ -156,7 +157,21 @@ fn sets(args: &DiffArgs) -> Result<[ManifestSet; 2], CliError> {
         Some(after) => Some(Revision::read(after, &paths)?),
         None => None,
     };
-    Ok([of(paths.clone(), Some(before)), of(paths, after)])
+    // A path that is nowhere is a typo: nothing would be compared, and nothing lost.
+    for (index, path) in paths.iter().enumerate() {
+        let has_after = match &after {
+            Some(after) => after.has(index),
+            None => path.exists(),
+        };
+        if !before.has(index) && !has_after {
+            let path = path.display();
+            return Err(CliError::Usage(format!(
+                "`{path}` has no manifests before and after the change: correct the path"
+            )));
+        }
+    }
+    let here = paths.iter().filter(|path| path.exists()).cloned().collect();
+    Ok([of(paths.clone(), Some(before)), of(here, after)])
 }
 
 /// Returns the full names of kinds. A kind without a group selects all kinds of that name: it only

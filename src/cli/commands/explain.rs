@@ -93,10 +93,10 @@ fn explain_why_not(
     format: Format,
 ) -> Result<ExitStatus, CliError> {
     let found = why_not::why_not(session, name, policy)?;
-    report::print(&found, format, &[])?;
-    Ok(match found.in_effect {
-        true => ExitStatus::Success,
-        false => ExitStatus::Findings,
+    report::print(&found, format, &found.states)?;
+    Ok(match session.exit(&found.states) {
+        ExitStatus::Success if !found.in_effect => ExitStatus::Findings,
+        exit => exit,
     })
 }
 

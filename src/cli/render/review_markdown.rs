@@ -98,11 +98,7 @@ fn not_complete(out: &mut dyn Write, review: &Review, states: &[v1::KindState]) 
 /// The worst that the change does, in a few words.
 fn headline(review: &Review) -> String {
     let (lost, changed) = value_rows(&review.changes);
-    let moved = review
-        .moves
-        .iter()
-        .filter(|one| !one.lost.is_empty())
-        .count();
+    let moved = review.moves.iter().filter(|one| one.has_losses()).count();
     let errors = review
         .new_findings
         .iter()
@@ -112,8 +108,8 @@ fn headline(review: &Review) -> String {
         (lost.len(), "value lost", "values lost"),
         (
             moved,
-            "route part loses policies by another way",
-            "route parts lose policies by another way",
+            "route part loses policies or values by another way",
+            "route parts lose policies or values by another way",
         ),
         (
             bare_groups(review).len(),
@@ -343,7 +339,7 @@ fn text(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             // A mention would notify people.
             '@' => escaped.push_str("&#64;"),
-            '\\' | '|' | '*' | '_' | '[' | ']' | '#' | '~' | '!' => {
+            '\\' | '`' | '|' | '*' | '_' | '[' | ']' | '#' | '~' | '!' => {
                 escaped.push('\\');
                 escaped.push(c);
             }
@@ -369,7 +365,7 @@ mod tests {
         assert_eq!(code("a`b"), "`` a`b ``");
         assert_eq!(
             text("<b> @all `x` [l](u) | #1"),
-            "&lt;b&gt; &#64;all `x` \\[l\\](u) \\| \\#1"
+            "&lt;b&gt; &#64;all \\`x\\` \\[l\\](u) \\| \\#1"
         );
     }
 }

@@ -559,7 +559,8 @@ pub struct ResolveRequestRequest {
     #[prost(string, tag = "20")]
     pub dialect: ::prost::alloc::string::String,
     /// A rule to ask for: `kind/namespace/name#rule` (by its name, or `#` and its index), `kind/namespace/name`
-    /// for all rules of a route, or `rule/name` for a rule with this name on any route. The reply says in
+    /// for all rules of a route, or `rule/name` for a rule with this name on any route (callers that see
+    /// everything). The reply says in
     /// `why_not` why it does not take the request.
     #[prost(string, tag = "21")]
     pub why_not: ::prost::alloc::string::String,
@@ -682,7 +683,7 @@ pub struct ResolveRequestResponse {
     /// The first 16 Gateways and classes of the rules whose parameters are not read.
     #[prost(message, repeated, tag = "6")]
     pub unread_parameters: ::prost::alloc::vec::Vec<UnreadParameters>,
-    /// For `why_not` of the request: one entry for each such rule, at most 10, and each listener or Service of
+    /// For `why_not` of the request: one entry for each such rule, at most 64 in all, and each listener or Service of
     /// its route.
     #[prost(message, repeated, tag = "7")]
     pub why_not: ::prost::alloc::vec::Vec<RuleMiss>,

@@ -1,10 +1,19 @@
 //! Finds the name that a misspelt one probably means.
 
+/// The longest name that is compared, in characters.
+const MAX_LENGTH: usize = 253;
+
 /// Returns the name with the smallest edit distance, up to a third of the length.
 pub fn nearest(misspelled: &str, names: Vec<String>) -> Option<String> {
-    let most = misspelled.chars().count().div_ceil(3).max(1);
+    let length = misspelled.chars().count();
+    // No object of Kubernetes has a longer name, and a comparison takes the product of both lengths.
+    if length > MAX_LENGTH {
+        return None;
+    }
+    let most = length.div_ceil(3).max(1);
     names
         .into_iter()
+        .filter(|name| name.chars().count().abs_diff(length) <= most)
         .map(|name| (distance(misspelled, &name), name))
         .filter(|(edits, _)| *edits <= most)
         .min()

@@ -270,6 +270,13 @@ impl RouteIndex {
         None
     }
 
+    /// Reports whether a route has a match for any host.
+    pub fn has_matches_of(&self, route: usize) -> bool {
+        let tables = self.hosts.values().flatten();
+        let mut all = tables.flat_map(|(_, table)| &table.all);
+        all.any(|candidate| candidate.route == route)
+    }
+
     /// Returns all matches that [`Self::find`] may look at.
     pub fn of_host<'i>(
         &'i self,

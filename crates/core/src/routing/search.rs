@@ -503,7 +503,7 @@ impl<'a> DialectSearch<'_, 'a> {
     }
 
     /// Regular expressions are compiled where the caller can wait for it.
-    fn evaluation(&self) -> Evaluation<'_> {
+    pub fn evaluation(&self) -> Evaluation<'_> {
         Evaluation {
             patterns: self.search.router.patterns(),
             may_compile: !self.search.fast_only,

@@ -7,10 +7,11 @@ use hashbrown::HashSet;
 
 use super::conditions::{PathMatcher, Subject};
 use super::dialect::{Dialect, MatchCriterion};
+use super::hostnames::matches;
 use super::index::{RouteIndex, RouteMatch};
 use super::listeners::{ListenerCandidate, ListenerFilter};
 use super::patterns::Verdict;
-use super::request::EntryPoint;
+use super::request::{EntryPoint, Protocol};
 use super::result::NoMatchReason;
 use super::search::{DialectSearch, MatchScope, Search, listener_path, mesh_root};
 use crate::model::{ObjectKey, Str};
@@ -18,7 +19,7 @@ use crate::store::NamespacedName;
 use crate::topology::GatewayNode;
 
 /// Maximum number of rules that are examined, each at all listeners of its route.
-const MAX_RULES: usize = 10;
+const MAX_RULES: usize = 64;
 /// Maximum number of answers.
 const MAX_ANSWERS: usize = 64;
 
@@ -149,15 +150,6 @@ impl Search<'_> {
             if found.len() == before {
                 found.push(self.not_attached(rule));
             }
-            // Listeners that the request does not enter by are told only if the route has no other.
-            let is_addressed = |miss: &RuleMiss| miss.reason != RuleMissReason::NotAddressed;
-            let of_rule = found.split_off(before);
-            let any = of_rule.iter().any(is_addressed);
-            found.extend(
-                of_rule
-                    .into_iter()
-                    .filter(|miss| !any || is_addressed(miss)),
-            );
             if found.len() >= MAX_ANSWERS {
                 break;
             }
@@ -211,7 +203,11 @@ impl Search<'_> {
                 "rules of other Routes delegate to this one: ask for such a rule".to_owned();
             return rule.miss(String::new(), RuleMissReason::NotDecided, vec![detail]);
         }
-        let details = details.collect();
+        let details: Vec<String> = details.collect();
+        if details.is_empty() && !parents.is_empty() {
+            let detail = "its route is attached to other parents".to_owned();
+            return rule.miss(String::new(), RuleMissReason::NotAddressed, vec![detail]);
+        }
         rule.miss(String::new(), RuleMissReason::NotAttached, details)
     }
 
@@ -291,6 +287,10 @@ impl<'a> DialectSearch<'_, 'a> {
             Err(NoMatchReason::HostnameNotServed) => Default::default(),
             Err(reason) => return (RuleMissReason::ListenerHostname, vec![reason.to_string()]),
         };
+        if listener.is_conflicted {
+            let reason = NoMatchReason::ListenerConflicted;
+            return (RuleMissReason::ListenerHostname, vec![reason.to_string()]);
+        }
         if !serving
             .iter()
             .any(|other| other.node.node == listener.node.node)
@@ -331,10 +331,7 @@ impl<'a> DialectSearch<'_, 'a> {
         let all: Vec<&RouteMatch> = index.of_host(&request.host, self.dialect, taken).collect();
         let mut candidates = all.iter().filter(|candidate| is_own(candidate)).peekable();
         let (Some(own), true) = (own, candidates.peek().is_some()) else {
-            return (
-                RuleMissReason::RouteHostname,
-                vec![self.hostnames(rule.route)],
-            );
+            return self.without_candidates(index, own, rule.route);
         };
         let winner = self.find(index, taken).and_then(|found| found.candidate);
         if winner.is_some_and(|winner| is_own(winner.found)) {
@@ -372,6 +369,25 @@ impl<'a> DialectSearch<'_, 'a> {
         )
     }
 
+    /// Why a route has no match for the host: its hostnames, or other Routes have its place.
+    fn without_candidates(
+        &self,
+        index: &RouteIndex,
+        own: Option<usize>,
+        key: &ObjectKey,
+    ) -> (RuleMissReason, Vec<String>) {
+        let route = self.search.store.route(key);
+        let names = route.map_or(&[][..], |route| &route.hostnames);
+        let host = &self.request.host;
+        let serves = names.is_empty() || names.iter().any(|name| matches(Some(name), host));
+        if serves && !own.is_some_and(|own| index.has_matches_of(own)) {
+            let detail = "its requests go to other Routes: a rule delegates them, a Route of another kind has the host, or \
+                          the controller made another Route of it";
+            return (RuleMissReason::NotDecided, vec![detail.to_owned()]);
+        }
+        (RuleMissReason::RouteHostname, vec![self.hostnames(key)])
+    }
+
     /// The match with the fewest unmet conditions, and these.
     fn nearest<'i>(
         &self,
@@ -380,15 +396,23 @@ impl<'a> DialectSearch<'_, 'a> {
         candidates: impl Iterator<Item = &'i RouteMatch>,
     ) -> Option<(&'i RouteMatch, Vec<String>)> {
         let route = index.routes.get(own)?;
-        let was_missing = std::cell::Cell::new(false);
-        let evaluation = self.describing(&was_missing);
-        let subject = Subject {
-            request: self.request,
-            evaluation: &evaluation,
-            patterns: &route.patterns,
+        // The caller waits: regular expressions are compiled, so that what they decide is known.
+        let evaluation = self.evaluation();
+        let protocol = self.request.protocol;
+        // A call that no GRPCRoute takes is matched as an HTTP request.
+        let as_http = (protocol == Protocol::Grpc).then(|| self.request.as_http());
+        let read_for = |candidate: &RouteMatch| match &as_http {
+            _ if candidate.is_for(protocol) => Some(self.request),
+            Some(as_http) if candidate.is_for(Protocol::Http) => Some(as_http),
+            _ => None,
         };
-        let for_protocol = candidates.filter(|candidate| candidate.is_for(self.request.protocol));
-        let unmet = for_protocol.map(|candidate| {
+        let for_protocol = candidates.filter_map(|one| Some((one, read_for(one)?)));
+        let unmet = for_protocol.map(|(candidate, request)| {
+            let subject = Subject {
+                request,
+                evaluation: &evaluation,
+                patterns: &route.patterns,
+            };
             let conditions = &candidate.conditions;
             let mut missing = conditions.unmet(&subject);
             if conditions.path.verdict(&subject) != Verdict::Met {

@@ -122,6 +122,9 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
         .backend
         .all_findings(session.kinds.clone(), max_places)?;
     let states = session.incomplete(&reply.kinds);
+    if reply.truncated {
+        console::print_error("warning: the answer is truncated: there may be more findings");
+    }
     let mut found = reply.findings;
     found.extend(of_inputs(&session.status.problems));
     let Ignored { mut left, count } = ignore::apply(&rules, found, ignore::today());
@@ -135,6 +138,7 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     print(&findings, args.output, &states)?;
     Ok(match session.exit(&states) {
         ExitStatus::Success if findings.fails() => ExitStatus::Findings,
+        ExitStatus::Success if reply.truncated => ExitStatus::Incomplete,
         exit => exit,
     })
 }
