@@ -209,10 +209,8 @@ fn a_rule_says_that_its_route_or_listener_does_not_serve_the_host() {
     assert_eq!(of_rule("rule/nothing", &[]).0, Some(1));
 }
 
-/// Why-not answers agree with what the request takes, also where several listeners and regular expressions compete.
-#[test]
-fn answers_agree_with_the_rule_that_a_request_takes() {
-    let world = "
+/// Routes of two listeners of one port, one with a regular expression.
+const COMPETING: &str = "
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: g, namespace: a}
@@ -236,9 +234,13 @@ spec:
   - {name: exact, matches: [{path: {type: Exact, value: /a}}]}
   - {name: pattern, matches: [{path: {type: RegularExpression, value: /(a|b)}}]}
 ";
+
+/// Why-not answers agree with what the request takes, also where several listeners and regular expressions compete.
+#[test]
+fn answers_agree_with_the_rule_that_a_request_takes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("world.yaml");
-    std::fs::write(&file, world).unwrap();
+    std::fs::write(&file, COMPETING).unwrap();
     let reason = |args: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
         command.args([
