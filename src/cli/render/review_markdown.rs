@@ -15,6 +15,8 @@ use v1::finding::Severity;
 
 /// Maximum number of rows of a table; the others are counted.
 const MAX_ROWS: usize = 10;
+/// Number of objects with the same change from which they share a row.
+const MANY_OBJECTS: usize = 5;
 /// Maximum width of a value, in characters.
 const MAX_VALUE: usize = 60;
 
@@ -35,6 +37,7 @@ pub(in crate::cli) fn write(
     writeln!(out, "### Effective policies: {}", headline(review))?;
     not_complete(out, review, states)?;
     let (lost, changed) = value_rows(&review.changes);
+    let (lost, changed) = (grouped(lost), grouped(changed));
     let head = ["Object", "Kind", "Field", "Was"];
     table(out, "Lost", head, &lost, most)?;
     moves(out, review, most)?;
@@ -185,6 +188,35 @@ fn rows_of(rows: BTreeMap<[String; 3], (String, usize)>) -> Vec<Row> {
         ]
     };
     rows.into_iter().map(row).collect()
+}
+
+/// Rows with one row for the same of many objects, at the place of its first.
+fn grouped(rows: Vec<Row>) -> Vec<Row> {
+    let mut numbers: BTreeMap<[String; 3], usize> = BTreeMap::new();
+    let same = |[_, kind, field, told]: &Row| [kind.clone(), field.clone(), told.clone()];
+    for row in &rows {
+        *numbers.entry(same(row)).or_default() += 1;
+    }
+    let mut found = Vec::new();
+    for row in rows {
+        let number = numbers.get_mut(&same(&row));
+        match number {
+            // The others of a group.
+            Some(0) => {}
+            Some(number) if *number >= MANY_OBJECTS => {
+                let more = std::mem::take(number) - 1;
+                let [object, kind, field, told] = row;
+                found.push([
+                    format!("{object} and {more} more objects"),
+                    kind,
+                    field,
+                    told,
+                ]);
+            }
+            _ => found.push(row),
+        }
+    }
+    found
 }
 
 /// A value with the policy that sets it.
@@ -358,6 +390,25 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_of_many_objects_is_one_row() {
+        let row = |object: usize, told: &str| {
+            [
+                format!("o{object}"),
+                "K".to_owned(),
+                "f".to_owned(),
+                told.to_owned(),
+            ]
+        };
+        let mut rows: Vec<Row> = (0..7).map(|object| row(object, "a")).collect();
+        rows.insert(3, row(9, "b"));
+        let found = grouped(rows);
+        let objects: Vec<&str> = found.iter().map(|row| &*row[0]).collect();
+        assert_eq!(objects, ["o0 and 6 more objects", "o9"]);
+        let few: Vec<Row> = (0..4).map(|object| row(object, "a")).collect();
+        assert_eq!(grouped(few.clone()), few);
+    }
 
     #[test]
     fn texts_of_tenants_are_no_markup() {
