@@ -290,6 +290,11 @@ fn rule_target(
         .strip_prefix("rule/")
         .filter(|rule| !rule.contains('/'))
     {
+        // Which routes have such a rule depends on routes that the caller may not see.
+        if !scope.is_unrestricted() {
+            let message = "name the route of the rule: `kind/namespace/name#rule`";
+            return Err(Failure::invalid("NotARule", message));
+        }
         return Ok(RuleTarget {
             route: None,
             rule: Some(rule.into()),

@@ -263,6 +263,42 @@ async fn requests_resolve_to_rules_in_scope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn why_a_rule_does_not_match_is_told_of_rules_in_scope() {
+    let server = RulesServer::shared(|_| {}).await;
+    let (own, all) = server.beside_all("gw.test").await;
+    let asked = |rule: &str| v1::ResolveRequestRequest {
+        why_not: rule.to_owned(),
+        ..request_to("one.example", "/", "")
+    };
+    let paths = |reply: v1::ResolveRequestResponse| -> Vec<String> {
+        reply.why_not.into_iter().map(|miss| miss.path).collect()
+    };
+    let listener = |gateway: &str| format!("gateways/default/{gateway}/listeners/http");
+    let both = asked("httproute/default/both#pay");
+    assert_eq!(
+        paths(resolve(&all, both.clone()).await),
+        [listener("gw"), listener("gw2")]
+    );
+    assert_eq!(paths(resolve(&own, both).await), [listener("gw")]);
+    let refused = |request| async {
+        policies_of(&own)
+            .resolve_request(request)
+            .await
+            .unwrap_err()
+    };
+    let far = refused(asked("httproute/default/far#0")).await;
+    let absent = refused(asked("httproute/default/fax#0")).await;
+    assert_eq!(far.code(), Code::NotFound);
+    assert_eq!(far.message().replace("far", "fax"), absent.message());
+    // Which routes have a rule with a name depends on those that are out of scope.
+    assert_eq!(paths(resolve(&all, asked("rule/pay")).await).len(), 2);
+    for rule in ["rule/pay", "rule/nothing"] {
+        assert_eq!(refused(asked(rule)).await.code(), Code::InvalidArgument);
+    }
+    server.tls.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn resolved_requests_contain_only_kinds_in_scope() {
     let server = RulesServer::shared(|_| {}).await;
     let (own, all) = server.beside_all("a.test").await;
