@@ -147,12 +147,10 @@ impl Review {
         let removed = self.changes.paths_removed.iter();
         let gone = removed.filter(|path| !ends.contains(&path_end(path)));
         // A path stands for those below it.
-        let gone: Vec<&String> = gone.collect();
-        let is_below = |path: &str| gone.iter().any(|above| is_below(path, above));
-        gone.iter()
-            .copied()
-            .filter(|path| !is_below(path))
-            .collect()
+        let gone: BTreeSet<&String> = gone.collect();
+        let names: BTreeSet<&str> = gone.iter().map(|path| path.as_str()).collect();
+        let is_first = |path: &&String| !above(path).any(|above| names.contains(above));
+        gone.into_iter().filter(is_first).collect()
     }
 
     /// Finds the rules and backends that have other paths than before.
@@ -264,12 +262,18 @@ impl Review {
             .map(|one| (one.kind.clone(), one.path.clone()))
             .collect();
         bare.retain(|one| {
-            let mut above = of_rules.iter();
-            !above.any(|(kind, path)| *kind == one.kind && is_below(&one.path, path))
+            let is_told = |path: &str| of_rules.contains(&(one.kind.clone(), path.to_owned()));
+            !above(&one.path).any(is_told)
         });
         bare.sort();
         Ok(bare)
     }
+}
+
+/// The names of what is above a path, from the nearest: paths, and what is between their steps.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.rmatch_indices('/');
+    ends.filter_map(|(end, _)| path.get(..end))
 }
 
 /// Whether a path is below another one.

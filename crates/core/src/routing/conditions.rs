@@ -197,9 +197,20 @@ impl MatchConditions {
         all(path.chain(headers).chain(parameters))
     }
 
+    /// Whether a request meets the path condition, and the descriptions of all conditions that it does not meet, that of
+    /// the path first, and of those that are not known.
+    pub fn missing(&self, subject: &Subject<'_>) -> (bool, Vec<String>) {
+        let mut missing = self.unmet(subject);
+        let path_matches = self.path.verdict(subject) == Verdict::Met;
+        if !path_matches {
+            missing.insert(0, self.path.describe(subject.patterns));
+        }
+        (path_matches, missing)
+    }
+
     /// Describes the conditions that a request does not meet, except the path condition, and those that are not
     /// known.
-    pub fn unmet(&self, subject: &Subject<'_>) -> Vec<String> {
+    fn unmet(&self, subject: &Subject<'_>) -> Vec<String> {
         let request = subject.request;
         let mut parts = Vec::new();
         let method = self.method.as_ref();

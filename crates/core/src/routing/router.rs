@@ -7,7 +7,6 @@ use hashbrown::HashMap;
 
 use super::dialect::{Dialect, HostnamePrecedence};
 use super::index::{IndexRules, RouteIndex, RouteRef};
-use super::listeners::ListenerFilter;
 use super::patterns::{PatternCache, PatternStats};
 use super::request::{EntryPoint, RequestParts};
 use super::result::{RoutingOptions, RoutingResult};
@@ -130,12 +129,7 @@ impl RequestRouter {
                 listener,
                 port,
             } => {
-                let filter = ListenerFilter {
-                    set: set.as_ref(),
-                    listener: listener.as_ref(),
-                    port: *port,
-                    protocol: request.protocol,
-                };
+                let filter = search.filter(set.as_ref(), listener.as_ref(), *port);
                 search.at_gateways(gateway.as_ref(), &filter, &mut result);
             }
         }

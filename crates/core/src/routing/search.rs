@@ -15,13 +15,13 @@ use super::index::{
     Candidate, DelegatingRule, IndexMatch, IndexRules, Lookup, RouteIndex, RouteMatch, RouteRef,
 };
 use super::listeners::{ListenerCandidate, ListenerFilter};
-use super::patterns::{Evaluation, Verdict};
+use super::patterns::Evaluation;
 use super::request::{BadRequest, Protocol, Request, RequestParts};
 use super::result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
 };
 use super::router::{IndexOwner, RequestRouter};
-use crate::model::{ListenerSetStep, ObjectKey, Root, TrafficPath};
+use crate::model::{ListenerSetStep, ObjectKey, Root, Str, TrafficPath};
 use crate::store::{BackendRef, NamespacedName, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, RootController, Topology};
@@ -64,6 +64,21 @@ pub(super) struct DialectSearch<'s, 'a> {
 }
 
 impl<'a> Search<'a> {
+    /// The listeners by which the request can enter, of those that an entry point names.
+    pub fn filter<'f>(
+        &self,
+        set: Option<&'f NamespacedName>,
+        listener: Option<&'f Str>,
+        port: Option<u16>,
+    ) -> ListenerFilter<'f> {
+        ListenerFilter {
+            set,
+            listener,
+            port,
+            protocol: self.parts.protocol,
+        }
+    }
+
     /// Searches one Gateway, or all Gateways if `named` is `None`.
     pub fn at_gateways(
         &self,
@@ -616,12 +631,7 @@ impl<'a> DialectSearch<'_, 'a> {
                 evaluation: &evaluation,
                 patterns: &route.patterns,
             };
-            let conditions = &candidate.conditions;
-            let mut missing = conditions.unmet(&subject);
-            let path_matches = conditions.path.verdict(&subject) == Verdict::Met;
-            if !path_matches {
-                missing.insert(0, conditions.path.describe(&route.patterns));
-            }
+            let (path_matches, missing) = candidate.conditions.missing(&subject);
             misses.push((
                 (
                     !path_matches,

@@ -10,7 +10,6 @@ use super::dialect::{Dialect, MatchCriterion};
 use super::hostnames::matches;
 use super::index::{RouteIndex, RouteMatch};
 use super::listeners::{ListenerCandidate, ListenerFilter};
-use super::patterns::Verdict;
 use super::request::{EntryPoint, Protocol};
 use super::result::NoMatchReason;
 use super::search::{DialectSearch, MatchScope, Search, listener_path, mesh_root};
@@ -122,12 +121,7 @@ impl Search<'_> {
                     listener,
                     port,
                 } => {
-                    let filter = ListenerFilter {
-                        set: set.as_ref(),
-                        listener: listener.as_ref(),
-                        port: *port,
-                        protocol: self.parts.protocol,
-                    };
+                    let filter = self.filter(set.as_ref(), listener.as_ref(), *port);
                     let gateways = self.topology.gateways.iter();
                     let is_named =
                         |name: &NamespacedName| gateway.as_ref().is_none_or(|one| one == name);
@@ -413,11 +407,7 @@ impl<'a> DialectSearch<'_, 'a> {
                 evaluation: &evaluation,
                 patterns: &route.patterns,
             };
-            let conditions = &candidate.conditions;
-            let mut missing = conditions.unmet(&subject);
-            if conditions.path.verdict(&subject) != Verdict::Met {
-                missing.insert(0, conditions.path.describe(&route.patterns));
-            }
+            let (_, missing) = candidate.conditions.missing(&subject);
             (candidate, missing)
         });
         unmet.min_by_key(|(_, missing)| missing.len())
