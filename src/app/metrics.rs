@@ -100,6 +100,7 @@ impl MetricsSource {
         metrics.extend(api_metrics(&counts));
         metrics.push(self.unread_kinds());
         metrics.extend(self.source_metrics());
+        metrics.extend(self.shared.assertions.metrics());
         metrics.extend(self.certificate_metrics());
         metrics.extend(process_metrics());
         metrics

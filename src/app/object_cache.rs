@@ -300,9 +300,12 @@ impl KindsToRead {
             desired.extend(profile.route_kinds.iter().map(|route| route.kind.clone()));
         }
         // Policies of kinds without a profile are read for their targets (specification 2.7).
-        let crds = GroupKind::crd();
-        let crds = store.of_kind(&crds).map(|(_, entry)| &entry.object);
-        let with_targets = crds.filter(|crd| crd.defines_target_reference());
+        let crd = GroupKind::crd();
+        let crds = || store.of_kind(&crd).map(|(_, entry)| &entry.object);
+        // No answer depends on assertions: a cluster without them is complete.
+        let assertions = crds().filter_map(|crd| crd.defined_kind());
+        desired.extend(assertions.filter(GroupKind::is_assertion));
+        let with_targets = crds().filter(|crd| crd.defines_target_reference());
         let targets_only: BTreeSet<GroupKind> = with_targets
             .filter_map(|crd| crd.defined_kind())
             .filter(|kind| !desired.contains(kind))

@@ -158,7 +158,7 @@ impl Source {
     }
 }
 
-/// Starts the tasks that watch the source, publish snapshots and reload certificates. They end with
+/// Starts the tasks that watch the source, publish snapshots, check assertions and reload certificates. They end with
 /// the returned set, so nothing is published while the server drains.
 fn start_background(
     source: Source,
@@ -166,6 +166,8 @@ fn start_background(
     certificates: Option<Arc<Certificates>>,
 ) -> JoinSet<()> {
     let mut background = JoinSet::new();
+    let shared = reconciler.shared.clone();
+    background.spawn(shared.assertions.follow(shared.subscriptions));
     if let Some(certificates) = certificates {
         background.spawn(certificates.watch_files());
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::assertions::AssertionResults;
 use super::object_cache::ObjectCache;
 use crate::subscription::SubscriptionHub;
 
@@ -13,6 +14,7 @@ pub(super) struct SharedState {
     pub cache: Arc<Mutex<ObjectCache>>,
     pub subscriptions: Arc<SubscriptionHub>,
     pub progress: Arc<ReconcilerProgress>,
+    pub assertions: Arc<AssertionResults>,
 }
 
 /// Counters and times of the reconciler and of the checkpoint writer.
@@ -69,6 +71,7 @@ impl SharedState {
             cache: Arc::new(Mutex::new(cache)),
             subscriptions: Arc::default(),
             progress: Arc::clone(progress),
+            assertions: Arc::default(),
         }
     }
 

@@ -27,8 +27,8 @@ pub use args::{CommonArgs, Format, QueryArgs, SourceArgs, TestArgs};
 pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
-    completion, descriptors, diff, explain, explain_code, get, health, lint, preview, profiles,
-    reach, resolve, status, topology, verify, version,
+    check, completion, descriptors, diff, explain, explain_code, get, health, lint, preview,
+    profiles, reach, resolve, status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -64,6 +64,8 @@ enum Command {
     Reach(reach::ReachArgs),
     /// Check policies for problems: invalid specs, missing targets, lost values, ambiguous settings.
     Lint(Box<lint::LintArgs>),
+    /// Check assertions about effective policies; exit code 1 if one fails.
+    Check(Box<check::CheckArgs>),
     /// Print the page about the code of a finding, or of a reason in an explanation; list all codes.
     ExplainCode(explain_code::ExplainCodeArgs),
     /// Show how effective policies differ between two sets of manifests; exit code 1 if any is lost.
@@ -133,6 +135,7 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Status(args) => status::run(args),
         Command::Reach(args) => reach::run(args),
         Command::Lint(args) => lint::run(*args),
+        Command::Check(args) => check::run(*args),
         Command::ExplainCode(args) => explain_code::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Preview(args) => preview::run(args),

@@ -187,6 +187,14 @@ impl QueryBackend for RemoteBackend {
         self.wait(client.list_findings(request))
     }
 
+    fn check_assertions(
+        &mut self,
+        request: v1::CheckAssertionsRequest,
+    ) -> Result<v1::CheckAssertionsResponse, QueryError> {
+        let mut client = self.insight.clone();
+        self.wait(client.check_assertions(request))
+    }
+
     fn get_topology(
         &mut self,
         request: v1::GetTopologyRequest,

@@ -7,11 +7,14 @@ use serde_json::Value;
 
 use super::levels::kind_name;
 use super::policies::short_kind;
-use super::render::changes::path_end;
+use super::render::changes::{is_lost, path_end};
+use super::render::findings::about_input;
 use super::session::is_selected;
 use crate::api::v1;
-use crate::insight::{PAGE_SIZE, QueryBackend, QueryError};
+use crate::insight::{Code, PAGE_SIZE, QueryBackend, QueryError, assertion_findings};
 use entail_core::model::{Level, PathName, Root};
+use v1::assertion_result::Outcome;
+use v1::finding::Severity;
 use v1::get_effective_policies_request::Target;
 
 /// Maximum number of paths of a Gateway that a new path is compared with.
@@ -26,7 +29,9 @@ pub(in crate::cli) struct Review {
     pub(in crate::cli) moves: Vec<Move>,
     /// The new rules and backends without a kind that all others of the Gateway have.
     pub(in crate::cli) bare: Vec<BarePath>,
-    /// The findings that only the later side has.
+    /// The results of the assertions that hold on fewer paths than before, or not any more.
+    pub(in crate::cli) broken: Vec<v1::AssertionResult>,
+    /// The findings that only the later side has, besides those of assertions.
     pub(in crate::cli) new_findings: Vec<v1::Finding>,
     /// The number of findings that only the earlier side has.
     pub(in crate::cli) resolved_findings: usize,
@@ -99,7 +104,7 @@ impl Review {
     ) -> Result<Self, QueryError> {
         let findings = |backend: &mut dyn QueryBackend| -> Result<Vec<v1::Finding>, QueryError> {
             let mut findings = all_findings(backend)?;
-            findings.retain(|finding| is_of_kinds(finding, kinds));
+            findings.retain(|f| is_of_kinds(f, kinds) && !is_about_assertion(f));
             Ok(findings)
         };
         let (old, new) = (findings(before)?, findings(after)?);
@@ -113,6 +118,7 @@ impl Review {
             let key = |one: &v1::Finding| (one.severity, one.object.clone(), one.message.clone());
             key(a).cmp(&key(b))
         });
+        review.broken = broken(&results(before)?, results(after)?);
         review.moves = review.moves(before, after, kinds)?;
         review.bare = review.bare(after, kinds)?;
         Ok(review)
@@ -124,6 +130,7 @@ impl Review {
         changes.changes.is_empty()
             && changes.paths_added.is_empty()
             && changes.paths_removed.is_empty()
+            && self.broken.is_empty()
             && self.new_findings.is_empty()
             && self.resolved_findings == 0
     }
@@ -133,10 +140,57 @@ impl Review {
     pub(in crate::cli) fn has_losses(&self) -> bool {
         let is_error = |finding: &v1::Finding| finding.severity() == v1::finding::Severity::Error;
         self.changes.loses_values
+            || !self.broken.is_empty()
             || !self.removed().is_empty()
             || self.moves.iter().any(Move::has_losses)
             || !self.bare.is_empty()
             || self.new_findings.iter().any(is_error)
+    }
+
+    /// What the change takes away, as findings: for tools that show those on a change.
+    pub(in crate::cli) fn findings(&self) -> Vec<v1::Finding> {
+        let broken = self.broken.iter().flat_map(assertion_errors);
+        let removed = self.removed().into_iter().map(|path| {
+            let message = format!("`{path}` is removed");
+            lost(Code::PathRemoved, path_end(path), message)
+        });
+        let moves = self.moves.iter().filter(|one| one.has_losses()).map(|one| {
+            let values = one.changed.iter().filter(|value| value.after.is_none());
+            let values = values.map(|value| format!("`{}` of {}", value.field, value.kind));
+            let all: Vec<String> = one.lost.iter().cloned().chain(values).collect();
+            let (from, to, all) = (&one.from, &one.to, all.join(", "));
+            let message = format!("{all} is in effect on {from} and not on {to}");
+            lost(Code::LostOnTheWay, one.object.clone(), message)
+        });
+        let bare = self.bare.iter().map(|one| {
+            let (kind, others, gateway) = (&one.kind, one.others, &one.gateway);
+            let message =
+                format!("no {kind} is in effect, as on all {others} other paths of `{gateway}`");
+            lost(Code::NewPathWithoutPolicy, one.path.clone(), message)
+        });
+        let values = self.lost_values().into_iter();
+        let values = values.map(|((object, kind, field), value)| {
+            let message = format!("`{field}` of {kind} was {value} and is not set any more");
+            lost(Code::ValueLost, object, message)
+        });
+        let all = broken.chain(values).chain(moves).chain(removed).chain(bare);
+        all.collect()
+    }
+
+    /// The values that are lost on paths that both sides have, by object, kind and field.
+    fn lost_values(&self) -> BTreeMap<(String, String, String), String> {
+        let mut found = BTreeMap::new();
+        for change in &self.changes.changes {
+            for unit in change.units.iter().filter(|unit| is_lost(unit)) {
+                let value = unit.before_json.clone().unwrap_or_default();
+                for path in &change.paths {
+                    let kind = short_kind(&change.kind).to_owned();
+                    let key = (path_end(path), kind, unit.unit.clone());
+                    found.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        found
     }
 
     /// The removed paths whose rule or backend has no path any more.
@@ -343,6 +397,59 @@ fn group_of(path: &str) -> Option<(String, Level)> {
     };
     let level = PathName::Traffic(traffic).level();
     ends_low(path).then(|| (format!("{namespace}/{name}"), level))
+}
+
+/// A finding about something that a change takes away.
+fn lost(code: Code, object: String, message: String) -> v1::Finding {
+    v1::Finding {
+        object,
+        ..about_input(code, String::new(), message)
+    }
+}
+
+/// The findings of a result that does not hold.
+fn assertion_errors(result: &v1::AssertionResult) -> impl Iterator<Item = v1::Finding> {
+    let found = assertion_findings(result).into_iter();
+    let errors = found.filter(|(code, _)| code.severity() == Severity::Error);
+    let (object, location) = (result.object.clone(), result.location.clone());
+    errors.map(move |(code, message)| v1::Finding {
+        location: location.clone(),
+        ..lost(code, object.clone(), message)
+    })
+}
+
+/// Whether a finding is that of an assertion whose results are compared.
+fn is_about_assertion(finding: &v1::Finding) -> bool {
+    let of_results = [
+        Code::AssertionFailed,
+        Code::AssertionUnknown,
+        Code::AssertionInvalid,
+    ];
+    of_results.iter().any(|code| code.id() == finding.code)
+}
+
+fn results(backend: &mut dyn QueryBackend) -> Result<Vec<v1::AssertionResult>, QueryError> {
+    let reply = backend.all_assertions(v1::CheckAssertionsRequest::default())?;
+    Ok(reply.results)
+}
+
+/// The results after a change that do not hold, on more paths than before.
+fn broken(
+    before: &[v1::AssertionResult],
+    after: Vec<v1::AssertionResult>,
+) -> Vec<v1::AssertionResult> {
+    let was_like_that = |now: &v1::AssertionResult| {
+        let mut before = before.iter();
+        let before = before.find(|before| before.object == now.object);
+        before.is_some_and(|before| {
+            before.outcome() == now.outcome()
+                && before.failed >= now.failed
+                && before.unknown >= now.unknown
+        })
+    };
+    let mut found = after;
+    found.retain(|now| now.outcome() != Outcome::Passed && !was_like_that(now));
+    found
 }
 
 /// The first paths of a Gateway that end at a level.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::{
-    AccessScope, Failure, PreviewFn, SourceProblems, explain, get, get_topology, list_affected,
-    list_findings, list_paths, list_policies, preview_change, resolve_request, server_status,
+    AccessScope, Failure, PreviewFn, SourceProblems, check_assertions, explain, get, get_topology,
+    list_affected, list_findings, list_paths, list_policies, preview_change, resolve_request,
+    server_status,
 };
 use crate::api::v1;
 use crate::snapshot::Snapshot;
@@ -152,6 +153,31 @@ pub trait QueryBackend {
         all_pages(ask)
     }
 
+    /// Checks assertions.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable.
+    fn check_assertions(
+        &mut self,
+        request: v1::CheckAssertionsRequest,
+    ) -> Result<v1::CheckAssertionsResponse, QueryError>;
+
+    /// Returns all pages of the results of assertions as one.
+    ///
+    /// # Errors
+    /// The query failed, or the server is not reachable, or the snapshot changed between two pages.
+    fn all_assertions(
+        &mut self,
+        mut request: v1::CheckAssertionsRequest,
+    ) -> Result<v1::CheckAssertionsResponse, QueryError> {
+        request.page_size = PAGE_SIZE;
+        let ask = |page_token| {
+            request.page_token = page_token;
+            self.check_assertions(request.clone())
+        };
+        all_pages(ask)
+    }
+
     /// Returns a page of the topology with the policies attached to it.
     ///
     /// # Errors
@@ -284,6 +310,18 @@ impl QueryBackend for LocalBackend {
         )?)
     }
 
+    fn check_assertions(
+        &mut self,
+        request: v1::CheckAssertionsRequest,
+    ) -> Result<v1::CheckAssertionsResponse, QueryError> {
+        Ok(check_assertions(
+            &self.snapshot,
+            &request,
+            self.change,
+            &AccessScope::default(),
+        )?)
+    }
+
     fn get_topology(
         &mut self,
         request: v1::GetTopologyRequest,
@@ -333,6 +371,7 @@ paged!(ListFindingsResponse, findings);
 paged!(ListPoliciesResponse, policies, unread_parameters);
 paged!(ListAffectedResponse, policies, paths, objects);
 paged!(GetTopologyResponse, nodes, edges);
+paged!(CheckAssertionsResponse, results);
 
 impl Paged for v1::ExplainResponse {
     fn next(&mut self) -> &mut String {

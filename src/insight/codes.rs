@@ -124,6 +124,20 @@ codes! {
     ExclusiveFields = "E080", Note, "Another field excludes this one";
     SectionTaken = "E081", Note, "A policy of a more specific target replaces this one as a whole";
     SamePolicyOverride = "E082", Note, "The overrides of the same policy win over its defaults";
+
+    // Assertions.
+    AssertionFailed = "E090", Error, "Paths are not as an assertion expects";
+    AssertionUnknown = "E091", Error, "It is not known whether paths are as an assertion expects";
+    AssertionInvalid = "E092", Error, "An assertion is invalid";
+    ExceptionExpired = "E093", Warning, "An exception of an assertion has expired";
+    ExceptionUnused = "E094", Note, "No path needs an exception of an assertion";
+    AssertionWithoutPaths = "E095", Warning, "An assertion is about no path";
+
+    // Changes under review.
+    ValueLost = "E100", Error, "A change takes a value away";
+    PathRemoved = "E101", Error, "A change removes a path";
+    LostOnTheWay = "E102", Error, "A change leads requests another way, without policies or values";
+    NewPathWithoutPolicy = "E103", Error, "A new path lacks a policy that all others have";
 }
 
 impl Code {

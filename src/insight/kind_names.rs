@@ -12,7 +12,7 @@ use entail_core::store::required_kinds;
 use serde_json::Value;
 
 /// The short names of kinds whose definitions are often not in the input, by group and kind.
-const SHORT_NAMES: [(&str, &str, &str); 10] = [
+const SHORT_NAMES: [(&str, &str, &str); 12] = [
     (groups::CORE, "Service", "svc"),
     (groups::CORE, "Namespace", "ns"),
     (groups::CORE, "ConfigMap", "cm"),
@@ -23,6 +23,8 @@ const SHORT_NAMES: [(&str, &str, &str); 10] = [
     (groups::GATEWAY, "ReferenceGrant", "refgrant"),
     (groups::GATEWAY, "BackendTLSPolicy", "btlspolicy"),
     (groups::APIEXTENSIONS, "CustomResourceDefinition", "crd"),
+    (groups::ENTAIL, "EffectivePolicyAssertion", "epa"),
+    (groups::ENTAIL, "ClusterEffectivePolicyAssertion", "cepa"),
 ];
 
 /// Returns the kinds that a name means. Names are compared without case; a group may follow a dot, after a version or not.
@@ -100,11 +102,13 @@ fn with_objects(world: &World) -> impl Iterator<Item = GroupKind> {
     world.store().kinds().cloned()
 }
 
-/// The kinds that are known without any object: of the topology, and of profiles.
+/// The kinds that are known without any object: of the topology, of profiles, and of assertions.
 fn known_kinds(world: &World) -> impl Iterator<Item = GroupKind> {
     let profiles = world.kinds().iter();
     let policies = profiles.map(|kind| kind.profile().policy.resource());
-    required_kinds().chain(policies)
+    required_kinds()
+        .chain(policies)
+        .chain(GroupKind::assertions())
 }
 
 /// Whether `text` is the group of a kind, perhaps after a version as in `v1.gateway.networking.k8s.io`.

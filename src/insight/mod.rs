@@ -1,6 +1,7 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
 mod absent;
+mod assertions;
 mod backend;
 mod budget;
 mod codes;
@@ -24,6 +25,9 @@ mod visibility;
 mod visible;
 mod waypoints;
 
+pub use assertions::{
+    AssertionChecker, MAX_ASSERTIONS, assertion_findings, check_assertions, today,
+};
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;

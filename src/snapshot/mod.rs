@@ -26,7 +26,7 @@ use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
 use entail_core::engine::{PathEngine, StateId, Transitions};
 use entail_core::model::{
-    ChunkedVec, GroupKind, InternalError, OrInternal, PathErrorReason, PathName, Str,
+    ChunkedVec, GroupKind, InternalError, ObjectKey, OrInternal, PathErrorReason, PathName, Str,
 };
 use entail_core::routing::{
     Dialect, EntryPoint, PatternStats, RequestParts, RoutingOptions, RoutingResult, RuleMiss,
@@ -70,6 +70,10 @@ pub struct Snapshot {
     /// Computed on first use: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
     unknown_kinds: OnceLock<Vec<UnknownKind>>,
+    /// The same in snapshots whose trie nodes and states have the same numbers.
+    lineage: Arc<()>,
+    /// The objects that differ from the snapshot of the previous generation.
+    changed: Arc<[ObjectKey]>,
 }
 
 /// A kind that is unknown on some paths, for one reason.
@@ -128,6 +132,8 @@ impl Snapshot {
             lazy_world: self.lazy_world.clone(),
             statuses: self.statuses.clone(),
             unknown_kinds: self.unknown_kinds.clone(),
+            lineage: Arc::clone(&self.lineage),
+            changed: Arc::clone(&self.changed),
             version,
         }
     }
@@ -194,6 +200,22 @@ impl Snapshot {
     /// state in both.
     pub(crate) fn has_paths_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.trie, &other.trie) && Arc::ptr_eq(&self.transitions, &other.transitions)
+    }
+
+    /// Whether trie nodes and states that both snapshots have are the same ones: an earlier and a later one between which
+    /// nothing was built from scratch. Only the answers of states differ, and paths lead to other trie nodes.
+    pub(crate) fn is_of_lineage(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.lineage, &other.lineage)
+    }
+
+    /// The objects that differ from the snapshot of the previous generation.
+    pub(crate) fn changed(&self) -> &[ObjectKey] {
+        &self.changed
+    }
+
+    /// The answers of all states, by their numbers.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = &Arc<PathAnswer>> {
+        self.bodies.iter()
     }
 
     /// Returns the reply to a look-up of all kinds. Does not allocate.
@@ -381,6 +403,12 @@ impl PathAnswer {
         };
         let parts = self.selected(kinds).filter(move |part| !is_equal(part));
         parts.map(|part| &part.bytes)
+    }
+
+    /// The etag and the encoded field `policies` of one kind, with its tag and length.
+    pub(crate) fn policy(&self, kind: &GroupKind) -> Option<(&str, &Bytes)> {
+        let part = self.parts.iter().find(|part| part.kind == *kind)?;
+        Some((&*part.etag, &part.bytes))
     }
 
     /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if

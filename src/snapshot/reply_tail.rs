@@ -70,7 +70,8 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
     let refused = refused.map(|kind| (kind, Some(StateReason::ProfileRefused)));
     // Kinds of the topology: they have no policies, but all answers depend on them.
     let others = world.store().states();
-    let others = others.filter(|(kind, _)| world.kinds_of(kind).next().is_none());
+    let others =
+        others.filter(|(kind, _)| !kind.is_assertion() && world.kinds_of(kind).next().is_none());
     let others = others.map(|(kind, state)| (kind, StateReason::of(state)));
     let mut kinds: Vec<v1::KindState> = refused
         .chain(known)

@@ -1,6 +1,6 @@
 //! Builds snapshots. Each snapshot shares its unchanged parts with the previous one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +20,10 @@ pub struct SnapshotBuilder {
     /// The changed answers since the last snapshot.
     answer_delta: AnswerDelta,
     router: Arc<RequestRouter>,
+    /// Replaced when trie nodes and states get new numbers.
+    lineage: Arc<()>,
+    /// The objects that differ from the last snapshot.
+    changed: BTreeSet<ObjectKey>,
 }
 
 /// The difference between the answers of a snapshot and those of the previous one.
@@ -55,6 +59,8 @@ impl SnapshotBuilder {
             encoder,
             answer_delta: AnswerDelta::All,
             router: Arc::default(),
+            lineage: Arc::default(),
+            changed: BTreeSet::new(),
         }
     }
 
@@ -62,6 +68,7 @@ impl SnapshotBuilder {
     pub fn update(&mut self, store: Store, changed: &ChangeSet) -> bool {
         let before = Arc::clone(self.engine.world().topology());
         let update = self.engine.follow(store, changed);
+        self.changed.extend(changed.keys().cloned());
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
         // A changed route may match other requests without changing any path.
         let routes = self.engine.world().store();
@@ -93,6 +100,7 @@ impl SnapshotBuilder {
                     .encode_all(self.engine.world(), self.engine.automaton());
                 self.paths = self.engine.trie().paths();
                 self.answer_delta = AnswerDelta::All;
+                self.lineage = Arc::default();
                 true
             }
         }
@@ -159,6 +167,8 @@ impl SnapshotBuilder {
             },
             statuses: OnceLock::new(),
             unknown_kinds: OnceLock::new(),
+            lineage: Arc::clone(&self.lineage),
+            changed: std::mem::take(&mut self.changed).into_iter().collect(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::ledger::StreamLedger;
 use super::path_list::{PathList, TooManyPaths};
 use super::resume::ResumeHistory;
@@ -16,6 +18,8 @@ pub struct SubscriptionHub {
     groups: Mutex<WatchGroups>,
     ledger: Arc<StreamLedger>,
     resume_history: Arc<ResumeHistory>,
+    /// The generation of the current snapshot; 0 before the first.
+    generation: watch::Sender<u64>,
 }
 
 /// The paths of a watch group, and the snapshot that they were listed for.
@@ -41,9 +45,20 @@ impl SubscriptionHub {
         // Marked before the swap: a stream that loads the new snapshot also sees its marks. Woken
         // after it: a stream that wakes loads the new snapshot.
         let recipients = groups.mark(self.snapshots.load().as_deref(), &snapshot);
+        let generation = snapshot.version().generation;
         let old = self.snapshots.swap(snapshot);
         groups.notify(recipients);
+        self.generation.send_if_modified(|current| {
+            let is_new = *current != generation;
+            *current = generation;
+            is_new
+        });
         old
+    }
+
+    /// The generation of the current snapshot, as it changes.
+    pub fn generation(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
     }
 
     /// Returns the group of the streams with a selector; creates it for the first of them.

@@ -100,7 +100,8 @@ Each finding of `entail lint`, and each reason in an explanation, has a stable c
 its page, and so does `entail explain-code TargetNotFound`. The severity is the usual one; a page says where it differs.
 
 E001 to E012 are about inputs, E020 to E033 about policies, E040 to E045 about what is not known, E050 to E067 about
-Gateways, Routes and paths, and E070 to E082 say why the value of a policy is not in the result.
+Gateways, Routes and paths, E070 to E082 say why the value of a policy is not in the result, E090 to E095 are about
+assertions, and E100 to E103 about changes under review.
 
 | Code | Reason | Severity | Meaning |
 |---|---|---|---|

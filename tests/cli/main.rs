@@ -11,6 +11,7 @@
 
 mod answers;
 mod api_reference;
+mod assertions;
 mod builtin;
 mod cases;
 mod complete;

@@ -192,7 +192,19 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A repository with the bakery on its branch `main`, where the AuthPolicy of the storefront names each listener.
+/// What the owners of the shop want to keep.
+const ASSERTION: &str = "\
+apiVersion: entail.dev/v1alpha1
+kind: EffectivePolicyAssertion
+metadata: {name: loyalty, namespace: shop}
+spec:
+  description: Visitors of the shop have a loyalty card.
+  policies: {auth: AuthPolicy.policies.bakery.example}
+  expect: {match: {auth: {rules: {loyalty: {}}}}}
+";
+
+/// A repository with the bakery on its branch `main`, where the AuthPolicy of the storefront names each listener, and with
+/// an assertion.
 fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -204,6 +216,7 @@ fn repository() -> tempfile::TempDir {
         &format!("{target}}}\n"),
         &format!("{target}, sectionName: http}}\n{target}, sectionName: https}}\n"),
     );
+    add(at, "bakery/assertions.yaml", ASSERTION);
     git(at, &["init", "--quiet", "--initial-branch=main"]);
     git(at, &["add", "."]);
     git(at, &["commit", "--quiet", "-m", "The bakery"]);
@@ -466,4 +479,34 @@ fn a_rendered_chart_is_read_from_standard_input() {
         String::from_utf8(output.stdout).unwrap(),
         "### Effective policies: no change\n"
     );
+}
+
+#[test]
+fn losses_are_results_of_code_scanning() {
+    let folder = repository();
+    let at = folder.path();
+    (PULL_REQUESTS[0].change)(at);
+    let output = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["diff", "--git", "main", "bakery", "-o", "sarif"])
+        .current_dir(at)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let log: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap().iter();
+    let ids: Vec<&str> = results.map(|r| r["ruleId"].as_str().unwrap()).collect();
+    let count = |id: &str| ids.iter().filter(|other| **other == id).count();
+    assert_eq!(
+        (count("E021"), count("E090"), count("E100")),
+        (1, 1, 3),
+        "{ids:?}"
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["diff", "--git", "main..main", "bakery", "-o", "sarif"])
+        .current_dir(at)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let log: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
 }

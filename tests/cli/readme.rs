@@ -116,6 +116,7 @@ fn console_blocks_match_the_output() {
     let mut commands = 0;
     for name in [
         "README.md",
+        "docs/assertions.md",
         "docs/concepts.md",
         "docs/troubleshooting.md",
         "docs/testing.md",

@@ -6,6 +6,7 @@
 //! differences are printed.
 
 mod affects;
+mod assertions;
 mod cases;
 mod compare;
 mod declared;
@@ -202,6 +203,18 @@ fn an_engine_that_follows_routes_and_services_answers_like_a_full_read() {
         rebuilds * 3 < updates * 2,
         "{rebuilds} of {updates} updates are rebuilds"
     );
+}
+
+#[test]
+fn assertions_that_follow_changes_say_what_a_walk_of_all_paths_says() {
+    let mut failing = 0;
+    agree(60, |world| {
+        let (wrong, found) = assertions::followed(world);
+        failing += found;
+        wrong
+    });
+    // Otherwise nothing is tested here.
+    assert!(failing > 60, "{failing} results have paths that fail");
 }
 
 #[test]

@@ -202,6 +202,10 @@ async fn call_every_method(running: &Running) {
         .await
         .unwrap();
     insight
+        .check_assertions(v1::CheckAssertionsRequest::default())
+        .await
+        .unwrap();
+    insight
         .get_topology(v1::GetTopologyRequest::default())
         .await
         .unwrap();
@@ -245,7 +249,7 @@ fn sums(metrics: &str, name: &str, drop: &str) -> BTreeMap<String, u64> {
     sums
 }
 
-async fn metrics_of(socket: &Path) -> String {
+pub async fn metrics_of(socket: &Path) -> String {
     let socket = socket.to_owned();
     let reply = tokio::task::spawn_blocking(move || {
         http_request(UnixStream::connect(socket).unwrap(), "GET", "/metrics", "")
@@ -254,7 +258,7 @@ async fn metrics_of(socket: &Path) -> String {
 }
 
 /// What `call_every_method` calls, by service and method.
-const CALLED_ONCE: [(&str, &str); 14] = [
+const CALLED_ONCE: [(&str, &str); 15] = [
     ("policies", "BatchGetEffectivePolicies"),
     ("policies", "WatchEffectivePolicies"),
     ("policies", "ResolveRequest"),
@@ -264,6 +268,7 @@ const CALLED_ONCE: [(&str, &str); 14] = [
     ("insight", "ListAffected"),
     ("insight", "PreviewChange"),
     ("insight", "ListFindings"),
+    ("insight", "CheckAssertions"),
     ("insight", "GetTopology"),
     ("insight", "ListPaths"),
     ("insight", "GetServerStatus"),

@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod assertions;
 mod callers;
 mod drain;
 mod envoy;

@@ -481,6 +481,18 @@ pub mod policy_insight_service_server {
             tonic::Response<::entail_client::v1::ListFindingsResponse>,
             tonic::Status,
         >;
+        /// Checks assertions: EffectivePolicyAssertion and ClusterEffectivePolicyAssertion objects, which say what the
+        /// effective policies of paths must be like. A path that is not known to be as expected is reported as UNKNOWN.
+        ///
+        /// Errors: NOT_FOUND for a name of no assertion; INVALID_ARGUMENT for a malformed name or date; ABORTED for a page
+        /// token of another snapshot.
+        async fn check_assertions(
+            &self,
+            request: tonic::Request<::entail_client::v1::CheckAssertionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<::entail_client::v1::CheckAssertionsResponse>,
+            tonic::Status,
+        >;
         /// Returns the topology with the policies that are attached to it.
         ///
         /// Errors: ABORTED for a page token of another snapshot.
@@ -824,6 +836,58 @@ pub mod policy_insight_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListFindingsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/entail.v1.PolicyInsightService/CheckAssertions" => {
+                    #[allow(non_camel_case_types)]
+                    struct CheckAssertionsSvc<T: PolicyInsightService>(pub Arc<T>);
+                    impl<
+                        T: PolicyInsightService,
+                    > tonic::server::UnaryService<
+                        ::entail_client::v1::CheckAssertionsRequest,
+                    > for CheckAssertionsSvc<T> {
+                        type Response = ::entail_client::v1::CheckAssertionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<
+                                ::entail_client::v1::CheckAssertionsRequest,
+                            >,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PolicyInsightService>::check_assertions(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CheckAssertionsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

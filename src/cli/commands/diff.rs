@@ -8,12 +8,14 @@ use clap::{Args, ValueEnum};
 use super::args::{ControllerArgs, ManifestArgs};
 use super::changes::ChangeReport;
 use super::connect::ManifestSet;
+use super::findings::Findings;
 use super::policies::short_kind;
 use super::review::Review;
 use super::session::Session;
 use super::{CliError, ExitStatus, Format, connect, console, report, review_markdown};
 use crate::api::v1;
 use crate::app::{Revision, RevisionRange};
+use crate::insight::QueryBackend;
 
 /// Output format of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -29,13 +31,15 @@ pub enum DiffFormat {
     Json,
     /// Markdown, for a comment on a pull request.
     Markdown,
+    /// SARIF 2.1.0, for code scanning: what the change takes away, and new findings.
+    Sarif,
 }
 
 /// Arguments of `entail diff`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Compares effective policies, not texts. Exit code 1: a value or a path of A is missing in B; with
-`-o markdown` also if a route moves away from a policy, a new path lacks a policy that all others of its
+`-o markdown` or `sarif` also if an assertion breaks, a route moves away from a policy, a new path lacks a policy that all others of its
 Gateway have, or an object has a new error.
 
 Examples:
@@ -114,26 +118,41 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
         DiffFormat::Wide => Format::Wide,
         DiffFormat::Yaml => Format::Yaml,
         DiffFormat::Json => Format::Json,
-        DiffFormat::Markdown => {
-            let review = Review::of(
-                changes.into_changes(),
-                &mut *before,
-                &mut *session.backend,
-                &session.kinds,
-            )?;
-            let mut out = console::stdout();
-            review_markdown::write(&mut out, &review, &states, args.all)?;
-            out.flush()?;
-            return Ok(match completeness {
-                ExitStatus::Success if review.changes.truncated => ExitStatus::Incomplete,
-                ExitStatus::Success if review.has_losses() => ExitStatus::Findings,
-                exit => exit,
-            });
+        DiffFormat::Markdown | DiffFormat::Sarif => {
+            let changes = changes.into_changes();
+            return review(args, changes, (&mut *before, &mut session), &states);
         }
     };
     let style = console::style().listing_all(args.all);
     report::print_styled(&changes, format, &states, style)?;
     Ok(changes.exit(completeness))
+}
+
+/// Prints what the change means for those who review it.
+fn review(
+    args: &DiffArgs,
+    changes: v1::PreviewChangeResponse,
+    (before, session): (&mut dyn QueryBackend, &mut Session),
+    states: &[v1::KindState],
+) -> Result<ExitStatus, CliError> {
+    let review = Review::of(changes, before, &mut *session.backend, &session.kinds)?;
+    let mut out = console::stdout();
+    match args.output {
+        DiffFormat::Sarif => {
+            let version = session.status.version.clone();
+            let found = review.findings().into_iter();
+            let found = found.chain(review.new_findings.clone()).collect();
+            let found = Findings::new(version, found, 0, |_| true);
+            out.write_all(found.sarif(states)?.as_bytes())?;
+        }
+        _ => review_markdown::write(&mut out, &review, states, args.all)?,
+    }
+    out.flush()?;
+    Ok(match session.exit(states) {
+        ExitStatus::Success if review.changes.truncated => ExitStatus::Incomplete,
+        ExitStatus::Success if review.has_losses() => ExitStatus::Findings,
+        exit => exit,
+    })
 }
 
 /// The two sets of manifests.

@@ -1,5 +1,6 @@
 //! The commands: one module per command, with its arguments and its `run` function.
 
+pub(super) mod check;
 pub(super) mod completion;
 pub(super) mod descriptors;
 pub(super) mod diff;
@@ -20,9 +21,9 @@ pub(super) mod verify;
 pub(super) mod version;
 
 use super::render::{
-    changes, console, document, explain_summary, explain_text, findings, get_text, insight_json,
-    json, namespace_text, page_text, parameters_text, proto_json, report, review_markdown, spec,
-    status_text, text, topology_graph, topology_tree, verify_text, yaml,
+    assertions, changes, console, document, explain_summary, explain_text, findings, get_text,
+    insight_json, json, namespace_text, page_text, parameters_text, proto_json, report,
+    review_markdown, spec, status_text, text, topology_graph, topology_tree, verify_text, yaml,
 };
 use super::{
     CliError, ExitStatus, Format, QueryArgs, SourceArgs, TestArgs, args, connect, envoy_admin,

@@ -66,7 +66,7 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
                 .to_owned(),
         ));
     }
-    let manifests = read(&args.files)?;
+    let manifests = read_manifests(&args.files)?;
     let allow_partial = args.common.source.allow_partial;
     let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
@@ -92,7 +92,7 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
 }
 
 /// Reads all files into one text of several YAML documents.
-fn read(files: &[PathBuf]) -> Result<String, CliError> {
+pub(super) fn read_manifests(files: &[PathBuf]) -> Result<String, CliError> {
     let mut text = String::new();
     for file in files {
         if file == Path::new("-") {
@@ -145,14 +145,14 @@ mod tests {
         fs::write(folder.path().join("b.json"), "{\"b\": 1}").unwrap();
         fs::write(folder.path().join("a.yaml"), "\u{feff}a: 1\n").unwrap();
         fs::write(folder.path().join("notes.txt"), "[").unwrap();
-        let text = read(&[folder.path().to_owned()]).unwrap();
+        let text = read_manifests(&[folder.path().to_owned()]).unwrap();
         assert_eq!(text, "a: 1\n\n---\n{\"b\": 1}");
         let broken = folder.path().join("c.yaml");
         fs::write(&broken, "a: 1\nb: [").unwrap();
-        let error = read(&[broken]).unwrap_err();
+        let error = read_manifests(&[broken]).unwrap_err();
         assert!(error.to_string().contains("c.yaml:2"), "{error}");
         assert_eq!(error.exit(), ExitStatus::Incomplete);
-        let gone = read(&[folder.path().join("gone")]).unwrap_err();
+        let gone = read_manifests(&[folder.path().join("gone")]).unwrap_err();
         assert_eq!(gone.exit(), ExitStatus::Incomplete);
     }
 }

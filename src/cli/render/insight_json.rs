@@ -213,7 +213,7 @@ pub(in crate::cli) fn topology(
 }
 
 /// Puts the version and the incomplete kinds before the fields of an answer.
-fn with_header<const N: usize>(
+pub(in crate::cli) fn with_header<const N: usize>(
     snapshot: Option<&v1::Version>,
     states: &[v1::KindState],
     fields: [(&str, Document); N],
@@ -294,7 +294,7 @@ fn number(number: u32) -> Document {
 }
 
 /// Converts a 64-bit number, which is a string in protobuf JSON.
-fn long_number(number: u64) -> Document {
+pub(in crate::cli) fn long_number(number: u64) -> Document {
     Document::Text(number.to_string())
 }
 

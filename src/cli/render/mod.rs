@@ -1,5 +1,6 @@
 //! Output of the commands: human-readable text, JSON and YAML.
 
+pub(super) mod assertions;
 pub(super) mod changes;
 pub(super) mod console;
 pub(super) mod document;

@@ -11,6 +11,7 @@ use super::short_path::short_path;
 use super::spec::origin_name;
 use super::text::{count, printable, shortened};
 use crate::api::v1;
+use v1::assertion_result::Outcome;
 use v1::finding::Severity;
 
 /// Maximum number of rows of a table; the others are counted.
@@ -36,6 +37,8 @@ pub(in crate::cli) fn write(
     }
     writeln!(out, "### Effective policies: {}", headline(review))?;
     not_complete(out, review, states)?;
+    let broken: Vec<String> = review.broken.iter().map(broken).collect();
+    list(out, "Assertions that break", &broken, most)?;
     let (lost, changed) = value_rows(&review.changes);
     let (lost, changed) = (grouped(lost), grouped(changed));
     let head = ["Object", "Kind", "Field", "Was"];
@@ -108,6 +111,7 @@ fn headline(review: &Review) -> String {
         .filter(|one| one.severity() == Severity::Error)
         .count();
     let parts = [
+        (review.broken.len(), "assertion breaks", "assertions break"),
         (lost.len(), "value lost", "values lost"),
         (
             moved,
@@ -301,6 +305,30 @@ fn bare(out: &mut dyn Write, review: &Review, most: usize) -> io::Result<()> {
         })
         .collect();
     list(out, "New, without policies that others have", &lines, most)
+}
+
+/// An assertion, why it does not hold, and on which paths.
+fn broken(result: &v1::AssertionResult) -> String {
+    let word = match result.outcome() {
+        Outcome::Unknown | Outcome::Unspecified => "not known",
+        Outcome::Invalid => "invalid",
+        Outcome::Failed | Outcome::Passed => "fails",
+    };
+    let mut line = format!("{}: {word}", code(&result.object));
+    let count = result.failed + result.unknown;
+    if count > 0 {
+        line.push_str(&format!(" on {count} of {} paths", result.paths));
+    }
+    for part in [&result.description, &result.message] {
+        if !part.is_empty() {
+            line.push_str(&format!(": {}", text(part)));
+        }
+    }
+    if let Some(first) = result.failures.first() {
+        let path = code(&short_path(&first.path));
+        line.push_str(&format!("; the first is {path}: {}", text(&first.message)));
+    }
+    line
 }
 
 fn finding(finding: &v1::Finding) -> String {

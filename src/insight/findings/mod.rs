@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use self::page::{FindingPage, ScopedFinding};
+use super::assertions::{assertion_findings, current_results};
 use super::lookup::{is_requested, requested_kinds, unknown_kinds};
 use super::policies::{statuses, unknown_message, unknown_reason};
 use super::visible::visible_entries;
@@ -76,6 +77,7 @@ pub fn list_findings(
         routes::conflicts(world, &mut findings);
         unprofiled::policies(world, &mut findings);
         unprofiled::parameters(world, &mut findings);
+        assertions(snapshot, &mut findings)?;
     }
     missing_crds::find(world, &requested, &mut findings);
     budget.check()?;
@@ -89,6 +91,16 @@ pub fn list_findings(
         kinds: unknown_kinds(snapshot, &requested, visibility),
         truncated: visibility.is_truncated(),
     })
+}
+
+/// Adds the findings of assertions.
+fn assertions(snapshot: &Snapshot, findings: &mut FindingPage<'_>) -> Result<(), Failure> {
+    for (key, result) in current_results(snapshot, findings.visibility())? {
+        for (code, message) in assertion_findings(&result) {
+            findings.push(finding(snapshot.world(), code, &key, message));
+        }
+    }
+    Ok(())
 }
 
 /// Creates a finding about an object. A policy of a section is named by its kind (specification 2.14).

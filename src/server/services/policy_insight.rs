@@ -2,15 +2,17 @@
 //! pool of their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prost::Message;
+use tokio::time::{Instant, sleep, timeout};
 use tonic::{Request, Response, Status};
 
 use crate::api::server_stubs::policy_insight_service_server::PolicyInsightService;
 use crate::api::v1;
 use crate::insight::{
-    Failure, Visibility, VisibleParts, explain, get_topology, list_affected, list_findings,
-    list_paths, list_policies, preview_change, server_status,
+    Failure, Visibility, VisibleParts, check_assertions, explain, get_topology, list_affected,
+    list_findings, list_paths, list_policies, preview_change, server_status,
 };
 use crate::server::access::peer::peer_of;
 use crate::server::access::review::{CallerVisibility, TokenAuthenticator};
@@ -18,6 +20,11 @@ use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::services::status::{status_of, within};
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::Snapshot;
+
+/// Maximum time that a request waits for other results.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Minimum time between two checks of a request that waits.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
 /// Implementation of `PolicyInsightService`.
 #[derive(Clone, Debug)]
@@ -146,6 +153,35 @@ impl PolicyInsightService for PolicyInsightHandler {
         request: Request<v1::ListFindingsRequest>,
     ) -> Result<Response<v1::ListFindingsResponse>, Status> {
         self.answer(request, Source::Part, list_findings).await
+    }
+
+    async fn check_assertions(
+        &self,
+        request: Request<v1::CheckAssertionsRequest>,
+    ) -> Result<Response<v1::CheckAssertionsResponse>, Status> {
+        let change = self.answers.change;
+        let mut generation = self.answers.subscriptions.generation();
+        let wait = request.get_ref().wait_seconds;
+        let wait = Duration::from_secs(u64::try_from(wait).unwrap_or(0)).min(MAX_WAIT);
+        let end = Instant::now() + wait;
+        let (metadata, extensions, message) = request.into_parts();
+        loop {
+            generation.mark_unchanged();
+            // Each time with the rights that the caller has then.
+            let again = Request::from_parts(metadata.clone(), extensions.clone(), message.clone());
+            let query = move |snapshot: &Snapshot, request: &_, visibility: &dyn Visibility| {
+                check_assertions(snapshot, request, change, visibility)
+            };
+            let reply = self.answer(again, Source::Part, query).await?;
+            let left = end.saturating_duration_since(Instant::now());
+            if !reply.get_ref().not_modified || left.is_zero() {
+                return Ok(reply);
+            }
+            let pause = sleep(MIN_PAUSE.min(left));
+            // A timeout is a last check.
+            let _ = timeout(left, generation.changed()).await;
+            pause.await;
+        }
     }
 
     async fn get_topology(

@@ -10,7 +10,7 @@ use entail_client::failure::CODES;
 
 /// The methods with a histogram of their own, by service. Each service has one named `other` for
 /// methods that it does not have, so that clients cannot create metrics.
-const METHODS: [(RpcService, &str); 20] = [
+const METHODS: [(RpcService, &str); 21] = [
     (RpcService::Policies, "GetEffectivePolicies"),
     (RpcService::Policies, "BatchGetEffectivePolicies"),
     (RpcService::Policies, "WatchEffectivePolicies"),
@@ -21,6 +21,7 @@ const METHODS: [(RpcService, &str); 20] = [
     (RpcService::Insight, "ListAffected"),
     (RpcService::Insight, "PreviewChange"),
     (RpcService::Insight, "ListFindings"),
+    (RpcService::Insight, "CheckAssertions"),
     (RpcService::Insight, "GetTopology"),
     (RpcService::Insight, "ListPaths"),
     (RpcService::Insight, "GetServerStatus"),

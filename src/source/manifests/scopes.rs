@@ -97,7 +97,11 @@ fn is_well_known(group: &str, kind: &str) -> bool {
         groups::CORE => &["ComponentStatus", "Namespace", "Node", "PersistentVolume"],
         groups::GATEWAY => &["GatewayClass"],
         groups::GATEWAY_X => &["XMesh"],
-        groups::ENTAIL => &["ControllerAlias", "PolicyProfile"],
+        groups::ENTAIL => &[
+            "ClusterEffectivePolicyAssertion",
+            "ControllerAlias",
+            "PolicyProfile",
+        ],
         groups::APIEXTENSIONS => &["CustomResourceDefinition"],
         "admissionregistration.k8s.io" => &[
             "MutatingAdmissionPolicy",

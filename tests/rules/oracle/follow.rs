@@ -73,7 +73,7 @@ pub fn engine(world: &World) -> Vec<String> {
 /// As [`engine`], where it is mostly routes and Services that change. Also returns the number of such changes, and how
 /// many rebuilt the world.
 pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
-    let mut way = WorldHistory::with(world, super::edits::prepare);
+    let mut way = WorldHistory::for_routes(world);
     way.check("the start", world.seed);
     let mut updates = 0;
     for step in 0..2 * STEPS {
@@ -133,6 +133,11 @@ impl WorldHistory {
     /// A world of which a part is there at first.
     pub fn start(world: &World) -> Self {
         Self::with(world, |_, _| {})
+    }
+
+    /// As [`WorldHistory::start`], of a world with many routes that can change in place.
+    pub fn for_routes(world: &World) -> Self {
+        Self::with(world, super::edits::prepare)
     }
 
     fn with(world: &World, prepare: fn(&mut Rng, &mut Vec<Value>)) -> Self {
@@ -210,7 +215,7 @@ impl WorldHistory {
     }
 
     /// A random change of routes and Services, as [`WorldHistory::change`].
-    fn change_routes(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+    pub fn change_routes(&mut self) -> (String, Vec<Value>, Vec<Value>) {
         use super::edits;
         let many = if self.rng.percent(15) { 8 } else { 1 };
         let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());

@@ -11,8 +11,8 @@ use entail::api::v1;
 use entail::app::change_world;
 use entail::insight::{
     AccessScope, Budget, Failure, FailureCode, ObjectVisibility, SourceProblems, Visibility,
-    explain, get_topology, list_affected, list_findings, list_paths, list_policies, preview_change,
-    server_status, visible_part,
+    check_assertions, explain, get_topology, list_affected, list_findings, list_paths,
+    list_policies, preview_change, server_status, visible_part,
 };
 use entail::snapshot::Snapshot;
 use entail::source::manifests::read_objects;
@@ -29,6 +29,29 @@ const CALLERS: u64 = 2;
 /// Other worlds for each caller.
 const OTHERS: usize = 4;
 const SALT: u64 = 0x0B5E_55ED_0C0F_FEE5;
+
+/// Assertions that a caller may write: of what they read, some is hidden.
+const ASSERTIONS: &str = "
+{apiVersion: entail.dev/v1alpha1, kind: EffectivePolicyAssertion, metadata: {name: x, namespace: a}, spec: {
+  policies: {p: P0.oracle.example.com}, paths: {level: Backend, namespaces: {matchLabels: {color: red}}},
+  expect: {cel: \"backend.kind == 'Service' && !has(backend.labels.color)\"},
+  except: [{object: gateway/shop/gw0, reason: r}, {object: service/a/s0, reason: r}]}}
+---
+{apiVersion: entail.dev/v1alpha1, kind: EffectivePolicyAssertion, metadata: {name: x, namespace: shop}, spec: {
+  policies: {p: P1.oracle.example.com}, expect: {cel: \"size(p) > 0 && route.name != namespace.name\"}}}
+---
+{apiVersion: entail.dev/v1alpha1, kind: ClusterEffectivePolicyAssertion, metadata: {name: x}, spec: {
+  policies: {p: P0.oracle.example.com}, paths: {gateways: {matchLabels: {color: red}}},
+  expect: {cel: \"size(p) > 0\"}}}
+---
+{apiVersion: entail.dev/v1alpha1, kind: ClusterEffectivePolicyAssertion, metadata: {name: y}, spec: {
+  policies: {p: P0.oracle.example.com}, paths: {hostnames: ['*.com'], level: Listener},
+  expect: {cel: \"has(gateway.labels.color) || listener.port == 80\"}}}
+---
+{apiVersion: entail.dev/v1alpha1, kind: ClusterEffectivePolicyAssertion, metadata: {name: z}, spec: {
+  policies: {p: P1.oracle.example.com}, paths: {level: Backend},
+  expect: {cel: \"has(backend.labels.color) || has(namespace.labels.color)\"}}}
+";
 
 /// What a caller may see: some namespaces, kinds, and single objects.
 struct Rights {
@@ -323,6 +346,13 @@ fn replies(
         let reply = preview_change(part, &request, change_world, visibility);
         tell(about, &reply);
     }
+    let request = v1::CheckAssertionsRequest {
+        manifests: ASSERTIONS.to_owned(),
+        date: "2026-06-01".to_owned(),
+        ..Default::default()
+    };
+    let reply = check_assertions(part, &request, change_world, visibility);
+    tell("assertions".to_owned(), &reply);
     told
 }
 

@@ -1577,6 +1577,180 @@ pub mod finding {
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckAssertionsRequest {
+    /// `kind/namespace/name` of the assertions to check; all if empty.
+    #[prost(string, repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// YAML or JSON documents that are applied before the check, such as more assertions. Nothing is stored.
+    #[prost(string, tag = "2")]
+    pub manifests: ::prost::alloc::string::String,
+    /// The day of the check, `YYYY-MM-DD`, which decides what exceptions count; today in UTC if empty.
+    #[prost(string, tag = "3")]
+    pub date: ::prost::alloc::string::String,
+    /// Maximum number of paths that a result names; 10 if 0, at most 1 000.
+    #[prost(int32, tag = "4")]
+    pub max_paths: i32,
+    /// Maximum number of results in the reply; 1 000 if 0.
+    #[prost(int32, tag = "5")]
+    pub page_size: i32,
+    /// `next_page_token` of the previous reply; empty for the first page. A token of another snapshot
+    /// fails with ABORTED: start again.
+    #[prost(string, tag = "6")]
+    pub page_token: ::prost::alloc::string::String,
+    /// The `etag` of a previous reply. If the results are the same, they are omitted.
+    #[prost(string, tag = "7")]
+    pub if_none_match: ::prost::alloc::string::String,
+    /// With `if_none_match`: for how many seconds to wait for other results, at most 60.
+    #[prost(int32, tag = "8")]
+    pub wait_seconds: i32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckAssertionsResponse {
+    /// Sorted by kind, namespace and name, or in the order of `names`.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<AssertionResult>,
+    /// Problems of `manifests`.
+    #[prost(message, repeated, tag = "2")]
+    pub problems: ::prost::alloc::vec::Vec<Problem>,
+    /// Empty on the last page.
+    #[prost(string, tag = "3")]
+    pub next_page_token: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "4")]
+    pub version: ::core::option::Option<Version>,
+    #[prost(message, optional, tag = "5")]
+    pub synced_at: ::core::option::Option<::prost_types::Timestamp>,
+    #[prost(message, repeated, tag = "6")]
+    pub kinds: ::prost::alloc::vec::Vec<KindState>,
+    /// Set if rights of the caller to single objects were left unchecked, because there are too many; their paths are left
+    /// out.
+    #[prost(bool, tag = "7")]
+    pub truncated: bool,
+    /// 128-bit hash of the results, hexadecimal; equal for equal results, on every replica.
+    #[prost(string, tag = "8")]
+    pub etag: ::prost::alloc::string::String,
+    /// Set if `etag` equals the `if_none_match` of the request. The results are omitted.
+    #[prost(bool, tag = "9")]
+    pub not_modified: bool,
+}
+/// The result of one assertion.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AssertionResult {
+    /// `Kind/namespace/name` of the assertion.
+    #[prost(string, tag = "1")]
+    pub object: ::prost::alloc::string::String,
+    /// File and line; empty if they are not known.
+    #[prost(string, tag = "2")]
+    pub location: ::prost::alloc::string::String,
+    /// What the assertion is for, as its author describes it; may be empty.
+    #[prost(string, tag = "3")]
+    pub description: ::prost::alloc::string::String,
+    #[prost(enumeration = "assertion_result::Outcome", tag = "4")]
+    pub outcome: i32,
+    /// Why the assertion is invalid, or cannot be decided as a whole; may be empty. Not stable.
+    #[prost(string, tag = "5")]
+    pub message: ::prost::alloc::string::String,
+    /// Number of paths that the assertion is about.
+    #[prost(uint64, tag = "6")]
+    pub paths: u64,
+    /// Number of paths that are not as expected, without excepted ones.
+    #[prost(uint64, tag = "7")]
+    pub failed: u64,
+    /// Number of paths of which it is not known, without excepted ones.
+    #[prost(uint64, tag = "8")]
+    pub unknown: u64,
+    /// The first paths that are not as expected, or not known to be.
+    #[prost(message, repeated, tag = "9")]
+    pub failures: ::prost::alloc::vec::Vec<AssertionPath>,
+    #[prost(message, repeated, tag = "10")]
+    pub exceptions: ::prost::alloc::vec::Vec<AssertionException>,
+    /// Whether changes that break the assertion are to be denied.
+    #[prost(bool, tag = "11")]
+    pub enforce: bool,
+}
+/// Nested message and enum types in `AssertionResult`.
+pub mod assertion_result {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Outcome {
+        Unspecified = 0,
+        /// All paths are as expected, or excepted.
+        Passed = 1,
+        /// A path is not as expected.
+        Failed = 2,
+        /// It is not known whether all paths are as expected.
+        Unknown = 3,
+        /// The assertion is invalid: `message` says why. No path is checked.
+        Invalid = 4,
+    }
+    impl Outcome {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "OUTCOME_UNSPECIFIED",
+                Self::Passed => "PASSED",
+                Self::Failed => "FAILED",
+                Self::Unknown => "UNKNOWN",
+                Self::Invalid => "INVALID",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "OUTCOME_UNSPECIFIED" => Some(Self::Unspecified),
+                "PASSED" => Some(Self::Passed),
+                "FAILED" => Some(Self::Failed),
+                "UNKNOWN" => Some(Self::Unknown),
+                "INVALID" => Some(Self::Invalid),
+                _ => None,
+            }
+        }
+    }
+}
+/// A path that is not as an assertion expects.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AssertionPath {
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// FAILED or UNKNOWN.
+    #[prost(enumeration = "assertion_result::Outcome", tag = "2")]
+    pub outcome: i32,
+    /// Why, or what is not known. Not stable.
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
+}
+/// An object whose paths need not be as an assertion expects.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AssertionException {
+    /// The object as the assertion names it.
+    #[prost(string, tag = "1")]
+    pub object: ::prost::alloc::string::String,
+    /// Why it is excepted.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// The last day on which the exception counts, `YYYY-MM-DD`; empty if it does not end.
+    #[prost(string, tag = "3")]
+    pub expires: ::prost::alloc::string::String,
+    /// Whether that day has passed: the exception does not count.
+    #[prost(bool, tag = "4")]
+    pub has_expired: bool,
+    /// Number of paths that would fail, or be unknown, without the exception.
+    #[prost(uint64, tag = "5")]
+    pub paths: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTopologyRequest {
     /// Maximum number of nodes in the reply; 1 000 if 0, at most 10 000.
     #[prost(int32, tag = "1")]
@@ -1956,6 +2130,37 @@ pub mod policy_insight_service_client {
             req.extensions_mut()
                 .insert(
                     GrpcMethod::new("entail.v1.PolicyInsightService", "ListFindings"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Checks assertions: EffectivePolicyAssertion and ClusterEffectivePolicyAssertion objects, which say what the
+        /// effective policies of paths must be like. A path that is not known to be as expected is reported as UNKNOWN.
+        ///
+        /// Errors: NOT_FOUND for a name of no assertion; INVALID_ARGUMENT for a malformed name or date; ABORTED for a page
+        /// token of another snapshot.
+        pub async fn check_assertions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CheckAssertionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CheckAssertionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/entail.v1.PolicyInsightService/CheckAssertions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("entail.v1.PolicyInsightService", "CheckAssertions"),
                 );
             self.inner.unary(req, path, codec).await
         }

@@ -16,7 +16,7 @@ const MAX_WORK: u64 = 100_000;
 /// Maximum size of what an evaluation makes, in bytes of JSON.
 const MAX_SIZE: u64 = 1_024 * 1_024;
 /// Bytes of a value that are copied or compared in one step.
-const BYTES_PER_STEP: u64 = 8;
+pub(super) const BYTES_PER_STEP: u64 = 8;
 /// The size of a value without contents.
 const SMALL: u64 = 8;
 
@@ -41,11 +41,11 @@ struct Scope<'s, 'v> {
     largest: std::cell::Cell<u64>,
 }
 
-/// Checks what evaluating an expression with these variables can come to.
+/// Checks what evaluating an expression with these variables can come to. Returns the work, in steps.
 ///
 /// # Errors
 /// It could take too much work or memory. The message continues a sentence whose subject is the expression.
-pub(super) fn check(expr: &Expr, variables: &[(&str, &Value)]) -> Result<(), String> {
+pub(super) fn check(expr: &Expr, variables: &[(&str, &Value)]) -> Result<u64, String> {
     let scope = Scope {
         variables,
         in_loop: None,
@@ -64,7 +64,7 @@ pub(super) fn check(expr: &Expr, variables: &[(&str, &Value)]) -> Result<(), Str
             "may make a value of {largest} bytes from these values; the maximum is {MAX_SIZE}"
         ));
     }
-    Ok(())
+    Ok(bound.work)
 }
 
 impl<'v> Bound<'v> {

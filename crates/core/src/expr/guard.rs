@@ -1,5 +1,7 @@
 //! Limits on the size of expressions and variables.
 
+use std::collections::BTreeSet;
+
 use cel::common::ast::{EntryExpr, Expr};
 use serde_json::Value;
 
@@ -112,15 +114,41 @@ fn entries<'e>(entries: &'e [cel::common::ast::IdedEntryExpr], f: &mut dyn FnMut
     }
 }
 
-/// Checks the size of a variable before evaluation.
+/// Collects the names that an expression reads from outside of its loops. Recursion is bounded by the limits on the tree.
+pub(super) fn free_names<'e>(expr: &'e Expr, found: &mut BTreeSet<&'e str>) {
+    match expr {
+        Expr::Ident(name) => {
+            found.insert(name);
+        }
+        Expr::Comprehension(inner) => {
+            let mut within = BTreeSet::new();
+            for part in [&inner.loop_cond, &inner.loop_step, &inner.result] {
+                free_names(&part.expr, &mut within);
+            }
+            let own = [
+                Some(&inner.iter_var),
+                Some(&inner.accu_var),
+                inner.iter_var2.as_ref(),
+            ];
+            within.retain(|name| !own.iter().flatten().any(|own| own == name));
+            found.extend(within);
+            free_names(&inner.iter_range.expr, found);
+            free_names(&inner.accu_init.expr, found);
+        }
+        _ => children(expr, &mut |child| free_names(child, found)),
+    }
+}
+
+/// Checks the size of a variable before evaluation, and returns it.
 ///
 /// # Errors
 /// The variable is too large.
-pub(super) fn check_variable(value: &Value) -> Result<(), String> {
-    if size(value, MAX_VARIABLE) > MAX_VARIABLE {
+pub(super) fn check_variable(value: &Value) -> Result<usize, String> {
+    let size = size(value, MAX_VARIABLE);
+    if size > MAX_VARIABLE {
         return Err(format!("a variable is larger than {MAX_VARIABLE} bytes"));
     }
-    Ok(())
+    Ok(size)
 }
 
 /// Returns the approximate length of a value as JSON. Stops counting above `limit`.

@@ -11,6 +11,7 @@ mod cost;
 mod guard;
 mod order;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -67,8 +68,14 @@ impl Variable {
     /// # Errors
     /// The value is too large.
     pub fn of(value: &Value) -> Result<Self, String> {
-        guard::check_variable(value)?;
-        Ok(Self(convert::to_cel(value)))
+        Ok(Self::counted(value)?.0)
+    }
+
+    /// Converts a value. Returns with it what that takes, in steps.
+    fn counted(value: &Value) -> Result<(Self, u64), String> {
+        let size = guard::check_variable(value)?;
+        let steps = size as u64 / cost::BYTES_PER_STEP;
+        Ok((Self(convert::to_cel(value)), steps))
     }
 }
 
@@ -95,15 +102,38 @@ impl Expression {
     /// # Errors
     /// A run-time error, such as a missing field, or a variable that is too large.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, String> {
-        let converted = variables.iter();
-        let converted = converted.map(|(name, value)| Ok((*name, Variable::of(value)?)));
-        let converted = converted.collect::<Result<Vec<_>, String>>()?;
-        cost::check(&self.tree.expr, variables)?;
+        self.evaluate_counting(variables, &mut 0)
+    }
+
+    /// Evaluates the expression, and adds to `work` what the evaluation may take, in steps, with the conversion of the
+    /// variables.
+    ///
+    /// # Errors
+    /// As for [`evaluate`](Self::evaluate).
+    pub fn evaluate_counting(
+        &self,
+        variables: &[(&str, &Value)],
+        work: &mut u64,
+    ) -> Result<Value, String> {
+        let mut converted = Vec::with_capacity(variables.len());
+        for (name, value) in variables {
+            let (variable, steps) = Variable::counted(value)?;
+            *work = work.saturating_add(steps);
+            converted.push((*name, variable));
+        }
+        *work = work.saturating_add(cost::check(&self.tree.expr, variables)?);
         let borrowed: Vec<_> = converted
             .iter()
             .map(|(name, value)| (*name, value))
             .collect();
         self.evaluate_variables(&borrowed)
+    }
+
+    /// The names of the variables that the expression reads, sorted, each once.
+    pub fn variables(&self) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        guard::free_names(&self.tree.expr, &mut found);
+        found.into_iter().map(str::to_owned).collect()
     }
 
     /// Evaluates the expression with variables that were converted before. The cost does not depend
@@ -198,6 +228,47 @@ mod tests {
             Ok(json!({"a": [keys]}))
         );
         assert!(Expression::compile("@inOrder(self)").is_err());
+    }
+
+    #[test]
+    fn durations_are_compared() {
+        let me = json!({"t": "1m30s"});
+        let eval = |source: &str| eval(source, me.clone());
+        assert_eq!(eval("duration(self.t) > duration('30s')"), Ok(json!(true)));
+        assert_eq!(eval("duration('500ms') < duration('1s')"), Ok(json!(true)));
+        assert_eq!(eval("duration('1h') == duration('60m')"), Ok(json!(true)));
+        assert_eq!(eval("duration('0s')"), Ok(json!(0)));
+        let error = eval("duration('soon') > duration('1s')").unwrap_err();
+        assert!(error.contains("`soon` is not a duration"), "{error}");
+        assert!(
+            eval("duration('9999999h')")
+                .unwrap_err()
+                .contains("too long")
+        );
+        assert!(eval("duration(5)").is_err());
+    }
+
+    #[test]
+    fn the_variables_of_loops_are_not_read_from_outside() {
+        let variables = |source: &str| Expression::compile(source).unwrap().variables();
+        assert_eq!(variables("a.b == c && has(a.d)"), ["a", "c"]);
+        assert_eq!(variables("l.all(x, x.y == z)"), ["l", "z"]);
+        assert_eq!(variables("x.exists(x, x == 1) || {'k': y}.k"), ["x", "y"]);
+        assert_eq!(variables("size([1, 2]) == 2"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn work_grows_with_the_variables() {
+        let expression = Expression::compile("self.l.all(x, x > 0)").unwrap();
+        let work = |count: usize| {
+            let mut work = 0;
+            let me = json!({"l": vec![1; count]});
+            let value = expression.evaluate_counting(&[("self", &me)], &mut work);
+            assert_eq!(value, Ok(json!(true)));
+            work
+        };
+        let (few, many) = (work(10), work(1_000));
+        assert!(few > 10 && many > 50 * few, "{few} {many}");
     }
 
     #[test]

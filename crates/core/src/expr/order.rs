@@ -2,7 +2,10 @@
 //! gives every replica the same result (specification 6.5).
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
-use cel::{Context, Value};
+use std::sync::Arc;
+
+use cel::{Context, ExecutionError, Value};
+use jiff::SignedDuration;
 
 /// The function that sorts keys. `@` is not valid in a source, so no expression can call it.
 const SORTED_KEYS: &str = "@inOrder";
@@ -16,7 +19,17 @@ pub(super) fn context() -> Result<Context<'static, 'static>, String> {
     context
         .add_function(SORTED_KEYS, sorted_keys)
         .map_err(|e| e.to_string())?;
+    context
+        .add_function("duration", duration)
+        .map_err(|e| e.to_string())?;
     Ok(context)
+}
+
+/// The nanoseconds of a duration such as `1m30s`, so that durations can be compared.
+fn duration(text: Arc<String>) -> Result<i64, ExecutionError> {
+    let error = |what: &str| ExecutionError::function_error("duration", format!("`{text}` {what}"));
+    let parsed: SignedDuration = text.parse().map_err(|_| error("is not a duration"))?;
+    i64::try_from(parsed.as_nanos()).map_err(|_| error("is too long"))
 }
 
 /// Returns the sorted keys of a map, and any other value unchanged.
@@ -26,9 +39,7 @@ fn sorted_keys(range: Value) -> Value {
     };
     let mut keys: Vec<_> = map.map.keys().cloned().collect();
     keys.sort();
-    Value::List(std::sync::Arc::new(
-        keys.into_iter().map(Value::from).collect(),
-    ))
+    Value::List(Arc::new(keys.into_iter().map(Value::from).collect()))
 }
 
 /// Rewrites every comprehension of a syntax tree to iterate in order. Recursion is bounded by the

@@ -180,6 +180,20 @@ impl GroupKind {
         self.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
     }
 
+    /// Returns the kinds of assertions: those of a namespace, and those of the whole cluster. No answer depends on them.
+    pub fn assertions() -> [Self; 2] {
+        [
+            "EffectivePolicyAssertion",
+            "ClusterEffectivePolicyAssertion",
+        ]
+        .map(|kind| Self::new(groups::ENTAIL, kind))
+    }
+
+    /// Reports whether this is a kind of assertions.
+    pub fn is_assertion(&self) -> bool {
+        &*self.group == groups::ENTAIL && self.kind.ends_with("EffectivePolicyAssertion")
+    }
+
     /// Reports whether objects of this kind define policy kinds: CRDs and PolicyProfiles.
     pub fn defines_kinds(&self) -> bool {
         self.is_crd() || self.is(groups::ENTAIL, "PolicyProfile")

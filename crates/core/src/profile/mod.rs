@@ -588,7 +588,7 @@ impl Profile {
     }
 
     /// Whether references can name an object of a kind that is on a path.
-    pub(crate) fn targets_object(&self, kind: &GroupKind) -> bool {
+    pub fn targets_object(&self, kind: &GroupKind) -> bool {
         self.target(self.target_kind(kind)).is_some()
     }
 

@@ -13,6 +13,17 @@ pub(crate) fn intersect(listener: Option<&str>, route: &[Str]) -> bool {
     route.is_empty() || route.iter().any(intersects)
 }
 
+/// Whether a listener and a route with these hostnames serve a host that a hostname, or a wildcard, includes. An absent
+/// hostname of the listener matches all, and so does an empty list. Hostnames must be in lower case.
+pub fn overlap(listener: Option<&str>, route: &[Str], hostname: &str) -> bool {
+    let listener = listener.unwrap_or_default();
+    if route.is_empty() {
+        return intersection(listener, hostname).is_some();
+    }
+    let mut both = route.iter().filter_map(|own| intersection(listener, own));
+    both.any(|both| intersection(both, hostname).is_some())
+}
+
 /// The intersection of two hostnames: the more specific one, or `None` if they have no host in common. An
 /// empty hostname matches all.
 pub(crate) fn intersection<'h>(listener: &'h str, route: &'h str) -> Option<&'h str> {
@@ -56,6 +67,24 @@ mod tests {
     fn absent_hostnames_match_all() {
         assert!(intersect(None, &["x".into()]));
         assert!(intersect(Some("x"), &[]));
+    }
+
+    #[test]
+    fn what_is_served_overlaps_with_a_hostname() {
+        for (listener, route, hostname, expected) in [
+            (None, vec![], "a.b", true),
+            (Some("*.b"), vec![], "a.b", true),
+            (Some("*.b"), vec![], "*.a.b", true),
+            (Some("c.b"), vec![], "a.b", false),
+            (Some("*.b"), vec!["c.b"], "a.b", false),
+            (Some("*.b"), vec!["c.b", "a.b"], "a.b", true),
+            (None, vec!["*.b"], "a.b", true),
+            (Some("a.b"), vec!["x.y"], "x.y", false),
+        ] {
+            let names: Vec<Str> = route.iter().map(|name: &&str| Str::from(*name)).collect();
+            let found = overlap(listener, &names, hostname);
+            assert_eq!(found, expected, "{listener:?} {route:?} {hostname}");
+        }
     }
 
     #[test]

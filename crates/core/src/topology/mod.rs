@@ -26,6 +26,7 @@ mod trie;
 mod walk;
 
 pub use child_routes::NotFollowed;
+pub use hostname::overlap as hostnames_overlap;
 pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
 pub(crate) use patch::PathPatch;
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};

@@ -1,0 +1,140 @@
+//! `entail check`: checks assertions about effective policies.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+
+use super::args::SourceArgs;
+use super::assertions::Assertions;
+use super::names::NameArgs;
+use super::preview::read_manifests;
+use super::report;
+use super::session::Session;
+use super::{CliError, ExitStatus, Format, QueryArgs, console};
+use crate::api::v1;
+
+/// Number of paths that a result names with `--all`.
+const ALL_PATHS: i32 = 1_000;
+
+/// Arguments of `entail check`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Assertions are EffectivePolicyAssertion and ClusterEffectivePolicyAssertion objects: what the
+effective policies of some paths must be like, but for named exceptions. Exit code 1: an assertion
+has failed, is invalid, or there is none. Exit code 3: it is not known whether all hold.
+
+Examples:
+  entail check --manifests examples/bakery -f assertions.yaml
+  entail check --manifests . -o junit
+  entail check --server 127.0.0.1:50051 clustereffectivepolicyassertion/auth-everywhere
+  entail check --kube --date 2027-03-01")]
+pub struct CheckArgs {
+    /// Only these assertions, `kind/namespace/name` or `kind/name`; all by default.
+    #[arg(value_name = "ASSERTION")]
+    pub names: Vec<String>,
+    /// Manifests to apply before the check, such as more assertions: a file, a directory, or `-`. May be repeated.
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The source of answers.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = CheckFormat::Text)]
+    pub output: CheckFormat,
+    /// Name up to 1000 paths of an assertion instead of the first ten.
+    #[arg(long)]
+    pub all: bool,
+    /// The day of the check, which decides what exceptions count; today in UTC by default.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
+    pub date: Option<Date>,
+}
+
+/// Output format of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// Human-readable text; on a terminal with short names of paths.
+    #[value(alias = "table")]
+    Text,
+    /// Human-readable text with full names of paths.
+    Wide,
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for the test reports of CI systems.
+    Junit,
+    /// Workflow commands of GitHub Actions, which annotate the lines of a change.
+    Github,
+}
+
+fn date(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|_| "use `YYYY-MM-DD`".to_owned())
+}
+
+/// Runs the command.
+pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
+    let mut manifests = String::new();
+    if args.source.manifests.is_empty() {
+        manifests = read_manifests(&args.files)?;
+    } else {
+        args.source.manifests.append(&mut args.files);
+    }
+    let mut session = Session::open(&QueryArgs {
+        name: NameArgs::default(),
+        source: args.source,
+        kinds: Vec::new(),
+        output: Format::Table,
+    })?;
+    let reply = session.backend.all_assertions(v1::CheckAssertionsRequest {
+        names: args.names,
+        manifests,
+        date: args.date.map(|date| date.to_string()).unwrap_or_default(),
+        max_paths: if args.all { ALL_PATHS } else { 0 },
+        ..v1::CheckAssertionsRequest::default()
+    });
+    let reply = reply.map_err(|error| session.failure(error))?;
+    for problem in &reply.problems {
+        let (location, message) = (&problem.location, &problem.message);
+        console::print_error(&format!("warning: {location}: {message}"));
+        session.is_partial = true;
+    }
+    let states = session.incomplete(&reply.kinds);
+    if reply.results.is_empty() {
+        return Err(session.not_found(
+            "no assertions: add EffectivePolicyAssertion or ClusterEffectivePolicyAssertion objects, or name files \
+             of them with `-f`"
+                .to_owned(),
+        ));
+    }
+    let results = Assertions::new(reply);
+    print(&results, args.output, &states, args.all)?;
+    Ok(match results.exit() {
+        ExitStatus::Success => session.exit(&states),
+        exit => exit,
+    })
+}
+
+/// Prints the results, and the kinds that are incomplete.
+fn print(
+    results: &Assertions,
+    format: CheckFormat,
+    states: &[v1::KindState],
+    all: bool,
+) -> Result<(), CliError> {
+    let style = console::style().listing_all(all);
+    let print = |format| report::print_styled(results, format, states, style);
+    let text = match format {
+        CheckFormat::Text => return print(Format::Table),
+        CheckFormat::Wide => return print(Format::Wide),
+        CheckFormat::Yaml => return print(Format::Yaml),
+        CheckFormat::Json => return print(Format::Json),
+        CheckFormat::Sarif => results.findings().sarif(states)?,
+        CheckFormat::Junit => results.findings().junit()?,
+        CheckFormat::Github => results.findings().workflow_commands(),
+    };
+    report::warn_incomplete(states);
+    console::write(&text)
+}

@@ -1,0 +1,372 @@
+//! What an assertion expects of the effective policies of a path.
+
+use serde_json::{Map, Value, json};
+
+use super::filter::PathContext;
+use crate::api::v1;
+use entail_core::effective::World;
+use entail_core::expr::Expression;
+use entail_core::model::{GroupKind, Level, NodeKey, ObjectKey, Section, Str};
+use entail_core::topology::NodeId;
+
+/// What is expected of each path.
+#[derive(Clone, Debug)]
+pub(super) enum Expectation {
+    /// The expression is true.
+    Cel {
+        expression: Expression,
+        /// The objects of the path that it reads.
+        objects: Vec<ObjectVariable>,
+    },
+    /// The effective policies contain all of the patterns.
+    Match(Vec<Pattern>),
+}
+
+/// A part that the effective policy of a variable contains.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub variable: String,
+    pub tree: Value,
+}
+
+/// An object of the path that an expression can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectVariable {
+    Gateway,
+    Listener,
+    Namespace,
+    Route,
+    Rule,
+    Backend,
+}
+
+/// The objects of a path.
+#[derive(Clone, Copy)]
+pub(super) struct PathObjects<'w> {
+    pub world: &'w World,
+    pub context: PathContext,
+    /// The namespace of the assertion: of backends in others, only the names are known to it.
+    pub own_namespace: Option<&'w Str>,
+}
+
+/// Maximum length of a value in a message, in characters.
+const MAX_SHOWN: usize = 120;
+
+impl ObjectVariable {
+    const ALL: [Self; 6] = [
+        Self::Gateway,
+        Self::Listener,
+        Self::Namespace,
+        Self::Route,
+        Self::Rule,
+        Self::Backend,
+    ];
+
+    /// The variable with a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|variable| variable.as_str() == name)
+    }
+
+    /// The names of all variables, for messages.
+    pub fn names() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::Listener => "listener",
+            Self::Namespace => "namespace",
+            Self::Route => "route",
+            Self::Rule => "rule",
+            Self::Backend => "backend",
+        }
+    }
+
+    /// The least specific level of the paths that have the object.
+    fn level(self) -> Level {
+        match self {
+            Self::Gateway | Self::Namespace => Level::Gateway,
+            Self::Listener => Level::Listener,
+            Self::Route => Level::Route,
+            Self::Rule => Level::RouteRule,
+            Self::Backend => Level::Backend,
+        }
+    }
+
+    /// The value on a path; null if the path lacks the object, as mesh paths lack a listener.
+    fn value(self, objects: PathObjects<'_>) -> Value {
+        let PathObjects { world, context, .. } = objects;
+        let key = |node: Option<NodeId>| node.map(|node| world.topology().key(node));
+        match self {
+            Self::Gateway => {
+                // The paths of meshes begin at Services.
+                let root = key(context.root);
+                let gateway = GroupKind::gateway();
+                object_value(world, root.filter(|root| root.object.kind == gateway))
+            }
+            Self::Route => object_value(world, key(context.route)),
+            Self::Backend => {
+                let key = key(context.backend);
+                let is_own = |key: &NodeKey| {
+                    let own = objects.own_namespace;
+                    own.is_none_or(|own| *own == key.object.namespace)
+                };
+                match key.is_none_or(is_own) {
+                    true => object_value(world, key),
+                    false => key.map_or(Value::Null, |key| Value::Object(named(&key.object))),
+                }
+            }
+            Self::Listener => listener_value(world, key(context.listener)),
+            Self::Rule => rule_value(world, key(context.rule)),
+            Self::Namespace => {
+                // The namespace of the path is that of its last object before the backend.
+                let last = context.route.or(context.listener).or(context.root);
+                namespace_value(world, key(last))
+            }
+        }
+    }
+}
+
+impl Expectation {
+    /// Whether the expectation reads an object.
+    pub fn reads(&self, variable: ObjectVariable) -> bool {
+        match self {
+            Self::Cel { objects, .. } => objects.contains(&variable),
+            Self::Match(_) => false,
+        }
+    }
+
+    /// The objects that the expectation reads.
+    pub fn objects(&self) -> &[ObjectVariable] {
+        match self {
+            Self::Cel { objects, .. } => objects,
+            Self::Match(_) => &[],
+        }
+    }
+
+    /// The name of an object that the expectation reads and that paths of a level end above.
+    pub fn variable_below(&self, level: Level) -> Option<&'static str> {
+        let mut objects = self.objects().iter();
+        let below = objects.find(|object| object.level() > level);
+        below.map(|object| object.as_str())
+    }
+
+    /// Checks the effective policies of a path, each with the name of its variable. Adds the steps of the evaluation to
+    /// `work`.
+    ///
+    /// # Errors
+    /// The path is not as expected. The message says why.
+    pub fn check(
+        &self,
+        policies: &[(&str, Value)],
+        path: PathObjects<'_>,
+        work: &mut u64,
+    ) -> Result<(), String> {
+        match self {
+            Self::Match(patterns) => patterns.iter().try_for_each(|pattern| {
+                let mut policies = policies.iter();
+                let policy = policies.find(|(name, _)| *name == pattern.variable);
+                let value = policy.map_or(&Value::Null, |(_, value)| value);
+                *work += 1;
+                contains(value, &pattern.tree, &pattern.variable)
+            }),
+            Self::Cel {
+                expression,
+                objects,
+            } => {
+                let objects: Vec<(&str, Value)> = objects
+                    .iter()
+                    .map(|object| (object.as_str(), object.value(path)))
+                    .collect();
+                let variables = policies.iter().chain(&objects);
+                let variables: Vec<(&str, &Value)> =
+                    variables.map(|(name, value)| (*name, value)).collect();
+                match expression.evaluate_counting(&variables, work) {
+                    Ok(Value::Bool(true)) => Ok(()),
+                    Ok(Value::Bool(false)) => Err(shown(policies)),
+                    Ok(other) => Err(format!("`expect.cel` is {}, not true", short(&other))),
+                    Err(error) => Err(format!("`expect.cel`: {error}; {}", shown(policies))),
+                }
+            }
+        }
+    }
+}
+
+/// The effective policy as the value of a variable: the merged rules, or the list of the rules if policies are listed. If
+/// there is none, `is_listed` is whether policies of the kind are listed everywhere.
+pub(super) fn policy_value(policy: Option<&v1::EffectivePolicy>, is_listed: bool) -> Value {
+    let Some(policy) = policy else {
+        return match is_listed {
+            true => json!([]),
+            false => json!({}),
+        };
+    };
+    let parse = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    // Set if and only if policies are listed.
+    if !policy.not_computed.is_empty() {
+        let listed = policy.listed.iter();
+        return listed.map(|listed| parse(&listed.spec_json)).collect();
+    }
+    policy.spec_json.as_deref().map_or_else(|| json!({}), parse)
+}
+
+/// Whether a value contains a pattern: the fields of a map, for each item of a list an item, and else the same. Null means
+/// that the field is absent.
+fn contains(value: &Value, pattern: &Value, at: &str) -> Result<(), String> {
+    match (value, pattern) {
+        (Value::Object(fields), Value::Object(patterns)) => {
+            patterns.iter().try_for_each(|(name, pattern)| {
+                let at = format!("{at}.{name}");
+                match (fields.get(name), pattern) {
+                    (None, Value::Null) => Ok(()),
+                    (None, _) => Err(format!("`{at}` is absent")),
+                    (Some(value), _) => contains(value, pattern, &at),
+                }
+            })
+        }
+        (Value::Array(items), Value::Array(patterns)) => {
+            let has =
+                |pattern: &Value| items.iter().any(|item| contains(item, pattern, at).is_ok());
+            match patterns.iter().find(|pattern| !has(pattern)) {
+                None => Ok(()),
+                Some(missing) => Err(format!("`{at}` has no item like {}", short(missing))),
+            }
+        }
+        _ if value == pattern => Ok(()),
+        _ => Err(format!(
+            "`{at}` is {}, expected {}",
+            short(value),
+            short(pattern)
+        )),
+    }
+}
+
+/// The effective policies, for a message.
+fn shown(policies: &[(&str, Value)]) -> String {
+    let shown: Vec<String> = policies
+        .iter()
+        .map(|(name, value)| match value {
+            Value::Object(fields) if fields.is_empty() => format!("`{name}` is not set"),
+            value => format!("`{name}` is {}", short(value)),
+        })
+        .collect();
+    shown.join(", ")
+}
+
+/// A value as JSON, cut if it is long.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+fn object_value(world: &World, key: Option<&NodeKey>) -> Value {
+    let Some(NodeKey { object: key, .. }) = key else {
+        return Value::Null;
+    };
+    let entry = world.store().get(key);
+    let mut value = named(key);
+    let labels = entry.map(|entry| &entry.object.labels);
+    value.insert(
+        "labels".to_owned(),
+        json!(labels.cloned().unwrap_or_default()),
+    );
+    let spec = entry.and_then(|entry| entry.object.body.get("spec"));
+    value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+    Value::Object(value)
+}
+
+fn named(key: &ObjectKey) -> Map<String, Value> {
+    let fields = [
+        ("group", &key.kind.group),
+        ("kind", &key.kind.kind),
+        ("namespace", &key.namespace),
+        ("name", &key.name),
+    ];
+    let fields = fields.into_iter();
+    fields
+        .map(|(name, value)| (name.to_owned(), json!(&**value)))
+        .collect()
+}
+
+/// The entry of `spec.listeners`.
+fn listener_value(world: &World, key: Option<&NodeKey>) -> Value {
+    let Some((key, Section::Listener(name))) =
+        key.and_then(|key| Some((key, key.section.as_ref()?)))
+    else {
+        return Value::Null;
+    };
+    let entry = world.store().get(&key.object);
+    let listeners = entry.and_then(|entry| entry.object.body.pointer("/spec/listeners"));
+    let Some(Value::Array(listeners)) = listeners else {
+        return Value::Null;
+    };
+    let is_named = |listener: &Value| listener.get("name") == Some(&json!(&**name));
+    listeners.into_iter().find(is_named).unwrap_or_default()
+}
+
+/// The entry of `spec.rules`.
+fn rule_value(world: &World, key: Option<&NodeKey>) -> Value {
+    let Some((key, Section::Rule(index))) = key.and_then(|key| Some((key, key.section.as_ref()?)))
+    else {
+        return Value::Null;
+    };
+    let entry = world.store().get(&key.object);
+    let rule = entry.and_then(|entry| {
+        let body = &entry.object.body;
+        body.pointer(&format!("/spec/rules/{index}"))
+    });
+    rule.unwrap_or_else(|| json!({}))
+}
+
+fn namespace_value(world: &World, key: Option<&NodeKey>) -> Value {
+    let Some(NodeKey { object, .. }) = key else {
+        return Value::Null;
+    };
+    let labels = world.topology().namespace_labels().get(&object.namespace);
+    json!({ "name": &*object.namespace, "labels": labels.cloned().unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_a_part_of_a_value() {
+        let value =
+            json!({"jwt": {"providers": [{"name": "a", "issuer": "i"}, {"name": "b"}]}, "n": 1});
+        for (pattern, expected) in [
+            (json!({}), Ok(())),
+            (json!({"n": 1, "x": null}), Ok(())),
+            (json!({"jwt": {"providers": [{"name": "b"}]}}), Ok(())),
+            (json!({"jwt": {"providers": []}}), Ok(())),
+            (json!({"n": 2}), Err("`auth.n` is 1, expected 2")),
+            (json!({"n": null}), Err("`auth.n` is 1, expected null")),
+            (json!({"x": {}}), Err("`auth.x` is absent")),
+            (
+                json!({"jwt": {"providers": [{"name": "c"}]}}),
+                Err("`auth.jwt.providers` has no item like {\"name\":\"c\"}"),
+            ),
+            (
+                json!({"jwt": 1}),
+                Err(
+                    "`auth.jwt` is {\"providers\":[{\"issuer\":\"i\",\"name\":\"a\"},{\"name\":\"b\"}]}, expected 1",
+                ),
+            ),
+        ] {
+            let found = contains(&value, &pattern, "auth");
+            assert_eq!(found, expected.map_err(str::to_owned), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_cut_at_a_character() {
+        let text = short(&json!("\u{e4}".repeat(200)));
+        assert_eq!(text.chars().count(), MAX_SHOWN + 3);
+        assert_eq!(short(&json!({"a": 1})), "{\"a\":1}");
+    }
+}

@@ -1,0 +1,204 @@
+//! Assertions: what the effective policies of all paths of some kind must be like.
+//!
+//! An assertion is an object (`EffectivePolicyAssertion`, `ClusterEffectivePolicyAssertion`). A path that is not known to be
+//! as expected is not as expected: it is reported as not known.
+
+mod checker;
+mod document;
+mod expectation;
+mod filter;
+mod findings;
+mod result;
+mod tree;
+mod verdict;
+mod walk;
+
+pub use checker::{AssertionChecker, MAX_ASSERTIONS};
+pub use findings::assertion_findings;
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
+use prost::Message;
+
+use self::checker::{CheckedAssertion, DEFAULT_SAMPLES, assertions_of};
+use super::failure::{MAX_NAMED, shortened};
+use super::lookup::incomplete_kinds;
+use super::paths::{page, token};
+use super::{Failure, PreviewFn, QuerySubject, Visibility};
+use crate::api::{etag, v1};
+use crate::snapshot::Snapshot;
+use entail_core::model::{Object, ObjectKey, nearest};
+
+/// Maximum number of paths that a result names.
+const MAX_SAMPLES: usize = 1_000;
+
+/// Returns the results of all assertions that a caller sees, on the paths that the caller sees, today. Those of a server's
+/// own snapshots are known to its [`AssertionChecker`].
+pub(super) fn current_results(
+    snapshot: &Snapshot,
+    visibility: &dyn Visibility,
+) -> Result<Vec<(ObjectKey, v1::AssertionResult)>, Failure> {
+    let assertions = assertions_of(snapshot, visibility).into_iter().enumerate();
+    let day = (today(), DEFAULT_SAMPLES);
+    let results = assertions.map(|(number, object)| {
+        visibility.budget().check()?;
+        let key = object.key.clone();
+        Ok((key, checked(snapshot, (number, object), day, visibility)))
+    });
+    results.collect()
+}
+
+/// Checks one of the assertions of a snapshot.
+fn checked(
+    snapshot: &Snapshot,
+    (number, object): (usize, Arc<Object>),
+    day: (Date, usize),
+    visibility: &dyn Visibility,
+) -> v1::AssertionResult {
+    if number >= MAX_ASSERTIONS {
+        return result::not_checked(&object);
+    }
+    let mut assertion = CheckedAssertion::new(object, snapshot, visibility);
+    assertion.check(snapshot, day, visibility)
+}
+
+/// Checks the assertions that a caller sees on the paths that the caller sees.
+///
+/// # Errors
+/// A name is malformed or of no assertion, the date is malformed, the page token is invalid or belongs to another
+/// snapshot, or the caller is gone.
+pub fn check_assertions(
+    snapshot: &Snapshot,
+    request: &v1::CheckAssertionsRequest,
+    change: PreviewFn,
+    visibility: &dyn Visibility,
+) -> Result<v1::CheckAssertionsResponse, Failure> {
+    Failure::check_count("names", request.names.len(), MAX_NAMED)?;
+    let range = page(snapshot, request.page_size, &request.page_token)?;
+    let on = date(&request.date)?;
+    let samples = match usize::try_from(request.max_paths) {
+        Ok(0) => DEFAULT_SAMPLES,
+        Ok(most) => most.min(MAX_SAMPLES),
+        Err(_) => return Err(Failure::invalid("PageSize", "max_paths is negative")),
+    };
+    let (changed, problems) = match request.manifests.is_empty() {
+        true => (None, Vec::new()),
+        false => {
+            let (changed, problems) = applied(snapshot, &request.manifests, change, visibility)?;
+            (Some(changed), problems)
+        }
+    };
+    let world = changed.as_ref().unwrap_or(snapshot);
+    let budget = visibility.budget();
+    let assertions = selected(world, &request.names, visibility)?;
+    let count = assertions.len();
+    let mut room = range.room();
+    let mut results: Vec<v1::AssertionResult> = Vec::new();
+    for numbered in assertions.into_iter().enumerate().skip(range.first) {
+        budget.check()?;
+        let result = checked(world, numbered, (on, samples), visibility);
+        budget.check()?;
+        if !room.take(result.encoded_len()) {
+            break;
+        }
+        results.push(result);
+    }
+    let next = range.first.saturating_add(results.len());
+    let encoded: Vec<Vec<u8>> = results.iter().map(Message::encode_to_vec).collect();
+    let etag = etag(&encoded.concat());
+    let not_modified = etag == request.if_none_match;
+    if not_modified {
+        results.clear();
+    }
+    let version = snapshot.version();
+    Ok(v1::CheckAssertionsResponse {
+        results,
+        problems,
+        next_page_token: token(snapshot, next, count),
+        version: Some(version.message()),
+        synced_at: Some(version.synced_at),
+        kinds: incomplete_kinds(world, &[], visibility),
+        truncated: visibility.is_truncated(),
+        etag,
+        not_modified,
+    })
+}
+
+/// Returns the snapshot after manifests are applied, with their problems.
+fn applied(
+    snapshot: &Snapshot,
+    manifests: &str,
+    change: PreviewFn,
+    visibility: &dyn Visibility,
+) -> Result<(Snapshot, Vec<v1::Problem>), Failure> {
+    visibility.budget().check()?;
+    let may = |key: &ObjectKey| visibility.includes_object(key);
+    let (world, problems) = change(snapshot.world(), manifests, &[], &may);
+    visibility.budget().check()?;
+    let problems = problems.into_iter().map(|(location, message)| v1::Problem {
+        location,
+        message,
+        code: String::new(),
+    });
+    let snapshot = Snapshot::build(world, snapshot.version().clone());
+    Ok((snapshot, problems.collect()))
+}
+
+/// The assertions that have one of some names; all if there are no names.
+fn selected(
+    snapshot: &Snapshot,
+    names: &[String],
+    visibility: &dyn Visibility,
+) -> Result<Vec<Arc<Object>>, Failure> {
+    let all = assertions_of(snapshot, visibility);
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let subject = QuerySubject::read(name, snapshot.world(), visibility)?;
+        let QuerySubject::Object(key, None) = subject else {
+            return Err(Failure::invalid(
+                "NotAnObject",
+                format!(
+                    "malformed name of an assertion `{}`: use `kind/namespace/name`",
+                    shortened(name)
+                ),
+            ));
+        };
+        let object = all.iter().find(|object| object.key == key);
+        let object = object.ok_or_else(|| {
+            let names = all.iter().map(|object| object.key.to_string());
+            let near = nearest(&key.to_string(), names.collect());
+            let near = near.map(|near| format!(": did you mean `{near}`?"));
+            let name = shortened(name);
+            Failure::no_such_object(format!(
+                "assertion `{name}` not found{}",
+                near.unwrap_or_default()
+            ))
+        })?;
+        found.push(Arc::clone(object));
+    }
+    Ok(found)
+}
+
+/// The day of a request; today in UTC if it is empty.
+fn date(text: &str) -> Result<Date, Failure> {
+    if text.is_empty() {
+        return Ok(today());
+    }
+    text.parse().map_err(|_| {
+        let text = shortened(text);
+        Failure::invalid(
+            "NotADate",
+            format!("`{text}` is not a date: use `YYYY-MM-DD`"),
+        )
+    })
+}
+
+/// The date of today in UTC.
+pub fn today() -> Date {
+    Timestamp::now().to_zoned(TimeZone::UTC).date()
+}

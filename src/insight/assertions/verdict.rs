@@ -1,0 +1,184 @@
+//! Whether single paths are as expected. Equal answers are checked once.
+
+use hashbrown::{HashMap, HashSet};
+use prost::Message;
+
+use super::document::Assertion;
+use super::expectation::{PathObjects, policy_value};
+use super::filter::PathContext;
+use crate::api::v1;
+use crate::snapshot::Snapshot;
+use entail_core::engine::StateId;
+use entail_core::model::GroupKind;
+use entail_core::profile::PolicyClass;
+use entail_core::topology::NodeId;
+
+/// Maximum work of one check of an assertion, in steps of expressions. What is left is not known.
+const MAX_WORK: u64 = 50_000_000;
+/// Number of verdicts from which on those of former answers are dropped.
+const MAX_KEPT: usize = 400_000;
+
+/// The number of a verdict in [`Verdicts`].
+pub(super) type VerdictId = u32;
+
+/// Whether a path is as expected.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Verdict {
+    /// As expected.
+    Passed,
+    /// Not as expected, and why.
+    Failed(Box<str>),
+    /// Not known, and what.
+    Unknown(Box<str>),
+}
+
+/// The answers and the objects that a verdict depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct VerdictKey {
+    /// The etag of the effective policy of each variable; 0 if there is none.
+    etags: Box<[u128]>,
+    objects: PathContext,
+}
+
+/// The verdicts of an assertion.
+#[derive(Debug)]
+pub(super) struct Verdicts {
+    by_answer: HashMap<VerdictKey, VerdictId>,
+    ids: HashMap<Verdict, VerdictId>,
+    all: Vec<Verdict>,
+    /// The work of this check.
+    work: u64,
+}
+
+impl Verdicts {
+    /// The verdict [`Verdict::Passed`].
+    pub const PASSED: VerdictId = 0;
+
+    /// Knows no answer.
+    pub fn new() -> Self {
+        Self {
+            by_answer: HashMap::new(),
+            ids: HashMap::from([(Verdict::Passed, Self::PASSED)]),
+            all: vec![Verdict::Passed],
+            work: 0,
+        }
+    }
+
+    /// Begins another check, with its own bound of work. Drops verdicts if there are many.
+    pub fn begin(&mut self) {
+        self.work = 0;
+        if self.by_answer.len() > MAX_KEPT {
+            self.by_answer.clear();
+        }
+    }
+
+    /// Whether the last check exceeded its bound of work, so that the verdicts of some paths are missing.
+    pub fn is_exhausted(&self) -> bool {
+        self.work > MAX_WORK
+    }
+
+    /// Forgets the verdicts that depend on some objects.
+    pub fn forget(&mut self, nodes: &HashSet<NodeId>) {
+        self.by_answer.retain(|key, _| !key.objects.has_any(nodes));
+    }
+
+    /// The number of answers whose verdict is known.
+    pub fn known(&self) -> usize {
+        self.by_answer.len()
+    }
+
+    /// A verdict by its number.
+    pub fn get(&self, id: VerdictId) -> &Verdict {
+        self.all.get(id as usize).unwrap_or(&Verdict::Passed)
+    }
+
+    /// The verdict about paths of which something is not known.
+    pub fn not_known(&mut self, what: String) -> VerdictId {
+        self.id(Verdict::Unknown(what.into()))
+    }
+
+    /// Checks the path that ends in a state.
+    pub fn of(
+        &mut self,
+        snapshot: &Snapshot,
+        assertion: &Assertion,
+        (state, context): (StateId, PathContext),
+    ) -> VerdictId {
+        let body = snapshot.answer_at(Some(state));
+        let etags = assertion.policies.iter().map(|(_, kind)| {
+            let etag = body.policy(kind).map(|(etag, _)| etag);
+            etag.map_or(Some(0), |etag| u128::from_str_radix(etag, 16).ok())
+        });
+        let objects = context.read_by(assertion.expectation.objects());
+        let key = etags.collect::<Option<Box<[u128]>>>();
+        let key = key.map(|etags| VerdictKey { etags, objects });
+        if let Some(&known) = key.as_ref().and_then(|key| self.by_answer.get(key)) {
+            return known;
+        }
+        if self.is_exhausted() {
+            let message = format!("the assertion needs more than {MAX_WORK} steps in all");
+            return self.not_known(message);
+        }
+        let policies = assertion.policies.iter().map(|(_, kind)| {
+            let encoded = body.policy(kind).map(|(_, bytes)| bytes);
+            let decoded = encoded.map(|bytes| v1::PathPolicies::decode(bytes.as_ref()));
+            decoded.and_then(|decoded| decoded.ok()?.policies.into_iter().next())
+        });
+        let policies: Vec<Option<v1::EffectivePolicy>> = policies.collect();
+        let verdict = self.check(snapshot, assertion, &policies, objects);
+        let id = self.id(verdict);
+        if let Some(key) = key {
+            self.by_answer.insert(key, id);
+        }
+        id
+    }
+
+    fn check(
+        &mut self,
+        snapshot: &Snapshot,
+        assertion: &Assertion,
+        policies: &[Option<v1::EffectivePolicy>],
+        objects: PathContext,
+    ) -> Verdict {
+        let world = snapshot.world();
+        let mut values = Vec::with_capacity(policies.len());
+        for ((variable, kind), policy) in assertion.policies.iter().zip(policies) {
+            let unknown = policy.as_ref().and_then(|policy| policy.unknown.as_ref());
+            if let Some(unknown) = unknown {
+                return Verdict::Unknown(format!("{kind}: {}", unknown.message).into());
+            }
+            let is_listed = is_listed(snapshot, kind);
+            values.push((&**variable, policy_value(policy.as_ref(), is_listed)));
+        }
+        let expectation = &assertion.expectation;
+        let path = PathObjects {
+            world,
+            context: objects,
+            own_namespace: assertion.filter.own_namespace.as_ref(),
+        };
+        let checked = expectation.check(&values, path, &mut self.work);
+        match checked {
+            Ok(()) => Verdict::Passed,
+            Err(why) => Verdict::Failed(why.into()),
+        }
+    }
+
+    fn id(&mut self, verdict: Verdict) -> VerdictId {
+        if let Some(&id) = self.ids.get(&verdict) {
+            return id;
+        }
+        let id = VerdictId::try_from(self.all.len()).unwrap_or(VerdictId::MAX);
+        self.all.push(verdict.clone());
+        self.ids.insert(verdict, id);
+        id
+    }
+}
+
+/// Whether all profiles of a kind list its policies. Those of different controllers can differ.
+fn is_listed(snapshot: &Snapshot, kind: &GroupKind) -> bool {
+    let kinds = snapshot.world().profiled_kinds();
+    let mut kinds = kinds
+        .filter(|known| known.profile().policy == *kind)
+        .peekable();
+    kinds.peek().is_some() && kinds.all(|kind| kind.profile().class == PolicyClass::Listed)
+}

@@ -1,0 +1,305 @@
+//! Assertions that follow changes, against the same assertions checked from scratch, path by path, and by a judge that
+//! knows only the names of paths and what a look-up returns.
+
+use std::sync::Arc;
+
+use entail::api::v1;
+use entail::insight::{
+    AccessScope, AssertionChecker, ObjectVisibility, check_assertions, get, list_paths,
+};
+use entail::snapshot::{Snapshot, Version};
+use entail_core::model::{PathName, Root};
+use entail_core::profile::PolicyClass;
+use jiff::civil::{Date, date};
+use prost::Message;
+use serde_json::{Value, json};
+
+use super::follow::{WorldHistory, version};
+use super::profiles::GROUP;
+use super::rng::Rng;
+use super::worlds::World;
+
+/// How many changes follow each other.
+const STEPS: usize = 16;
+/// The most paths that a result names.
+const MOST: i32 = 10;
+
+/// The day of the checks.
+const TODAY: Date = date(2026, 6, 1);
+
+/// (p) After every change the checker that follows says what a new one says, and what a walk of all paths says, and as many
+/// paths pass and fail as the judge counts. Also returns the number of steps, and of those that were counted anew.
+pub fn followed(world: &World) -> (Vec<String>, u64) {
+    let mut rng = Rng::new(world.seed ^ 0xA55E);
+    let kinds = policy_kinds(world);
+    if kinds.is_empty() {
+        return (Vec::new(), 0);
+    }
+    let written: Vec<Value> = (0..6)
+        .map(|number| assertion(&mut rng, &kinds, number))
+        .collect();
+    let mut way = WorldHistory::for_routes(world);
+    way.follow(&written, &[]);
+    let mut checker = AssertionChecker::default();
+    let mut wrong = Vec::new();
+    let mut failing = 0;
+    for step in 0..STEPS {
+        let told = match step {
+            0 => "the start".to_owned(),
+            _ => {
+                let (told, upserts, deletes) = match way.rng.percent(50) {
+                    true => way.change(),
+                    false => way.change_routes(),
+                };
+                way.follow(&upserts, &deletes);
+                told
+            }
+        };
+        // A checker may miss a snapshot.
+        if step > 0 && rng.percent(10) {
+            way.snapshot_builder.snapshot(numbered(step));
+            continue;
+        }
+        let snapshot = Arc::new(way.snapshot_builder.snapshot(numbered(step)));
+        let followed = checker.follow(&snapshot, TODAY);
+        failing += followed.iter().filter(|result| result.failed > 0).count() as u64;
+        let anew = AssertionChecker::default().follow(&snapshot, TODAY);
+        let walked = walked(&snapshot);
+        for (at, result) in followed.iter().enumerate() {
+            let at_step = || format!("seed {}, step {step}, {told}", world.seed);
+            if Some(result) != anew.get(at) {
+                let anew = anew.get(at);
+                wrong.push(format!("{}: {result:#?}\nanew: {anew:#?}", at_step()));
+            }
+            if Some(result) != walked.get(at) {
+                let walked = walked.get(at);
+                wrong.push(format!("{}: {result:#?}\nwalked: {walked:#?}", at_step()));
+            }
+            let of = |document: &&Value| document["metadata"]["name"] == name_of(result);
+            let written = written.iter().find(of);
+            let is_valid = result.outcome() != v1::assertion_result::Outcome::Invalid;
+            let valid = written.filter(|_| is_valid && result.message.is_empty());
+            let judged = valid.and_then(|written| judged(&snapshot, written));
+            if let Some((passed, failed)) = judged
+                && (result.paths, result.failed) != (passed + failed, failed)
+            {
+                let written = written.map(ToString::to_string).unwrap_or_default();
+                wrong.push(format!(
+                    "{}: {result:#?}\njudge: {passed} passed, {failed} failed: {written}",
+                    at_step()
+                ));
+            }
+        }
+        if !wrong.is_empty() {
+            break;
+        }
+    }
+    (wrong, failing)
+}
+
+fn numbered(step: usize) -> Version {
+    Version {
+        generation: step as u64 + 1,
+        ..version()
+    }
+}
+
+/// The results for a caller who sees everything and is checked at each path.
+fn walked(snapshot: &Snapshot) -> Vec<v1::AssertionResult> {
+    let request = v1::CheckAssertionsRequest {
+        date: TODAY.to_string(),
+        max_paths: MOST,
+        ..v1::CheckAssertionsRequest::default()
+    };
+    let all = ObjectVisibility(|_: &entail_core::model::ObjectKey| true);
+    let change = entail::app::change_world;
+    let reply = check_assertions(snapshot, &request, change, &all);
+    reply.expect("the request is valid").results
+}
+
+fn name_of(result: &v1::AssertionResult) -> &str {
+    result.object.rsplit('/').next().unwrap_or_default()
+}
+
+/// The policy kinds of a world that have a name of their own.
+fn policy_kinds(world: &World) -> Vec<String> {
+    let documents = world.documents();
+    let profiles = documents
+        .iter()
+        .filter(|document| document["kind"] == "PolicyProfile");
+    let kinds = profiles.filter_map(|profile| profile["spec"]["policy"]["kind"].as_str());
+    kinds.map(|kind| format!("{kind}.{GROUP}")).collect()
+}
+
+/// A random assertion.
+fn assertion(rng: &mut Rng, kinds: &[String], number: usize) -> Value {
+    let is_own = rng.percent(30);
+    let mut metadata = json!({"name": format!("a{number}")});
+    if is_own {
+        metadata["namespace"] = json!(rng.pick(&["a-b", "a", "shop"]));
+    }
+    let level = rng.pick(&[
+        "Gateway",
+        "Listener",
+        "Route",
+        "RouteRule",
+        "RouteRule",
+        "Backend",
+    ]);
+    let mut paths = json!({"level": level});
+    let is_below = |other: &str| {
+        let levels = ["Gateway", "Listener", "Route", "RouteRule", "Backend"];
+        let at = |name: &str| levels.iter().position(|level| *level == name);
+        at(level) >= at(other)
+    };
+    if !is_own && rng.percent(30) {
+        paths["gateways"] = rng.choose(&[
+            json!({}),
+            json!({"matchLabels": {"color": "red"}}),
+            json!({"matchExpressions": [{"key": "color", "operator": "NotIn", "values": ["red"]}]}),
+        ]);
+    }
+    if !is_own && rng.percent(25) {
+        paths["hostnames"] = rng.choose(&[json!(["a.com"]), json!(["*.com", "x.org"])]);
+    }
+    if rng.percent(20) {
+        paths["namespaces"] = json!({"matchLabels": {"color": rng.pick(&["red", "blue"])}});
+    }
+    if is_below("Route") && rng.percent(25) {
+        paths["kinds"] = json!(["HTTPRoute"]);
+    }
+    let mut conditions = vec!["size(p) > 0", "size(p) == 0", "!has(p.a)", "p == {}"];
+    if is_below("Route") {
+        conditions.extend([
+            "size(p) > 0 || 'color' in route.labels && route.labels.color == 'red'",
+            "size(p) > 0 || namespace.name != 'shop' || !has(namespace.labels.color)",
+        ]);
+    }
+    if is_below("RouteRule") {
+        conditions.push("size(p) > 0 || rule == null || has(rule.backendRefs)");
+    }
+    if is_below("Backend") {
+        conditions.push("size(p) > 0 || backend.kind == 'Service' && !has(backend.labels.color)");
+    }
+    if !is_own {
+        conditions.push("size(p) > 0 || gateway == null || !has(gateway.labels.color)");
+    }
+    let expect = match rng.percent(20) {
+        true => json!({"match": {"p": {"a": null}}}),
+        false => json!({"cel": rng.pick(&conditions)}),
+    };
+    let mut spec = json!({
+        "paths": paths,
+        "policies": {"p": rng.choose(kinds)},
+        "expect": expect,
+    });
+    if rng.percent(50) {
+        spec["except"] = json!([
+            {"object": "httproute/a/r0", "reason": "r"},
+            {"object": "gateway/shop/g1", "reason": "r", "expires": rng.pick(&["2026-05-31", "2026-06-01"])},
+            {"object": "namespace/a", "reason": "r"},
+        ]);
+    }
+    json!({
+        "apiVersion": "entail.dev/v1alpha1",
+        "kind": if is_own { "EffectivePolicyAssertion" } else { "ClusterEffectivePolicyAssertion" },
+        "metadata": metadata,
+        "spec": spec,
+    })
+}
+
+/// Counts the paths that pass and fail, of assertions that only the names of paths and the effective policies decide.
+fn judged(snapshot: &Snapshot, assertion: &Value) -> Option<(u64, u64)> {
+    let (spec, own) = (
+        &assertion["spec"],
+        assertion["metadata"]["namespace"].as_str(),
+    );
+    let paths = &spec["paths"];
+    let is_simple = spec.get("except").is_none()
+        && ["hostnames", "namespaces"]
+            .iter()
+            .all(|field| paths.get(field).is_none())
+        && paths
+            .get("gateways")
+            .is_none_or(|gateways| *gateways == json!({}));
+    let kind = spec["policies"]["p"].as_str()?;
+    let mut kinds = snapshot.world().profiled_kinds();
+    let is_listed = kinds.any(|known| {
+        let profile = known.profile();
+        profile.policy.to_string() == kind && profile.class == PolicyClass::Listed
+    });
+    if !is_simple || is_listed {
+        return None;
+    }
+    let condition = spec["expect"]["cel"].as_str().unwrap_or("!has(p.a)");
+    let request = v1::ListPathsRequest {
+        levels: vec![paths["level"].as_str()?.to_owned()],
+        page_size: 10_000,
+        ..v1::ListPathsRequest::default()
+    };
+    let listed = list_paths(snapshot, &request, &AccessScope::default()).ok()?;
+    let delegates = snapshot.engine().trie().has_delegating_rules();
+    let (mut passed, mut failed) = (0, 0);
+    for name in listed.paths {
+        let Ok(PathName::Traffic(path)) = PathName::parse(&name) else {
+            continue;
+        };
+        // A rule that delegates is no end.
+        if delegates {
+            return None;
+        }
+        let is_gateway = matches!(path.root, Root::Gateway { .. });
+        let of_kind = paths.get("kinds").is_none()
+            || path.route.is_some_and(|route| route.kind == "HTTPRoute");
+        let namespace = match (path.route, path.listener_set, &path.root) {
+            (Some(route), ..) => route.namespace,
+            (None, Some(set), _) if path.listener.is_some() => set.namespace,
+            (.., Root::Gateway { namespace, .. } | Root::Mesh { namespace, .. }) => namespace,
+        };
+        let is_of_gateway = paths.get("gateways").is_none() || is_gateway;
+        if !of_kind || !is_of_gateway || own.is_some_and(|own| own != namespace) {
+            continue;
+        }
+        // Routes of a mesh root may lack.
+        if path.route.is_none()
+            && ["Route", "RouteRule", "Backend"].contains(&paths["level"].as_str()?)
+        {
+            continue;
+        }
+        let policy = policy(snapshot, &name, kind);
+        if policy.as_ref().is_some_and(|p| {
+            p.unknown.is_some() || !p.listed.is_empty() || !p.not_computed.is_empty()
+        }) {
+            return None;
+        }
+        let value: Value = policy
+            .and_then(|policy| policy.spec_json)
+            .map_or_else(|| json!({}), |text| serde_json::from_str(&text).unwrap());
+        let is_empty = value.as_object().is_none_or(serde_json::Map::is_empty);
+        let holds = match condition {
+            "size(p) > 0" => !is_empty,
+            "size(p) == 0" | "p == {}" => is_empty,
+            "!has(p.a)" => value.get("a").is_none(),
+            _ => return None,
+        };
+        match holds {
+            true => passed += 1,
+            false => failed += 1,
+        }
+    }
+    Some((passed, failed))
+}
+
+/// The effective policy of a kind on a path, as a look-up returns it.
+fn policy(snapshot: &Snapshot, path: &str, kind: &str) -> Option<v1::EffectivePolicy> {
+    use v1::get_effective_policies_request::Target;
+    let request = v1::GetEffectivePoliciesRequest {
+        target: Some(Target::Path(path.to_owned())),
+        kinds: vec![kind.to_owned()],
+        if_none_match: String::new(),
+    };
+    let reply = get(snapshot, &request, &AccessScope::default()).ok()?;
+    let bytes = reply.encode_to_vec();
+    let reply = v1::GetEffectivePoliciesResponse::decode(bytes.as_slice()).ok()?;
+    reply.result?.policies.into_iter().next()
+}
