@@ -14,6 +14,7 @@
     reason = "a bench stops by panicking"
 )]
 
+mod assertions;
 #[allow(dead_code, reason = "the other benches use the rest")]
 mod bench_world;
 mod memory;

@@ -8,6 +8,7 @@ use entail::snapshot::SnapshotBuilder;
 use entail_core::effective::World as Entail;
 use entail_core::model::{Change, GroupKind, Object};
 
+use crate::assertions::assertions;
 use crate::bench_world::{BenchWorld, generate, look_up, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
@@ -25,7 +26,7 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 9] = [
+pub const ROWS: [(&str, Run); 10] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
@@ -35,6 +36,7 @@ pub const ROWS: [(&str, Run); 9] = [
     ("gateway-wide", gateway_wide),
     ("one-route", one_route),
     ("memory", memory_held),
+    ("assertions", assertions),
 ];
 
 pub fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bool>>) -> Row {

@@ -213,6 +213,63 @@ fn a_gate_without_assertions_does_not_pass() {
     assert!(text.contains("not found"), "{text}");
 }
 
+/// Specs of assertions, and what is said of each.
+const MALFORMED: [(&str, &str); 14] = [
+    ("{}", "missing field `policies`"),
+    (
+        "{policies: {}, expect: {cel: 'true'}}",
+        "name at least one policy kind",
+    ),
+    (
+        "{policies: {p: SecurtyPolicy}, expect: {cel: 'true'}}",
+        "did you mean `securitypolicy`?",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {cel: 'q.x'}}",
+        "`q` is neither a variable",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {cel: 'p.'}}",
+        "does not parse",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {}}",
+        "use either `cel` or `match`",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {match: {q: {}}}}",
+        "`q` is not a variable",
+    ),
+    (
+        "{policies: {route: SecurityPolicy}, expect: {cel: 'true'}}",
+        "the name of an object",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {cel: 'gateway.name == p.x'}}",
+        "does not read Gateways",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, paths: {level: Rules}, expect: {cel: 'true'}}",
+        "`Rules` is not one of",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, paths: {level: Route}, expect: {cel: 'rule == p'}}",
+        "have no `rule`",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, path: {}, expect: {cel: 'true'}}",
+        "unknown field `path`",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {cel: 'true'}, except: [{object: x, reason: r}]}",
+        "not an object",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {cel: 'true'}, except: [{object: a/b/c, reason: r, expires: soon}]}",
+        "not a date",
+    ),
+];
+
 #[test]
 fn malformed_assertions_are_invalid_and_say_why() {
     let of = |spec: &str| {
@@ -221,61 +278,7 @@ fn malformed_assertions_are_invalid_and_say_why() {
              metadata: {{name: a, namespace: shop}}\nspec: {spec}\n"
         )
     };
-    for (spec, expected) in [
-        ("{}", "missing field `policies`"),
-        (
-            "{policies: {}, expect: {cel: 'true'}}",
-            "name at least one policy kind",
-        ),
-        (
-            "{policies: {p: SecurtyPolicy}, expect: {cel: 'true'}}",
-            "did you mean `securitypolicy`?",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {cel: 'q.x'}}",
-            "`q` is neither a variable",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {cel: 'p.'}}",
-            "does not parse",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {}}",
-            "use either `cel` or `match`",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {match: {q: {}}}}",
-            "`q` is not a variable",
-        ),
-        (
-            "{policies: {route: SecurityPolicy}, expect: {cel: 'true'}}",
-            "the name of an object",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {cel: 'gateway.name == p.x'}}",
-            "does not read Gateways",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, paths: {level: Rules}, expect: {cel: 'true'}}",
-            "`Rules` is not one of",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, paths: {level: Route}, expect: {cel: 'rule == p'}}",
-            "have no `rule`",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, path: {}, expect: {cel: 'true'}}",
-            "unknown field `path`",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {cel: 'true'}, except: [{object: x, reason: r}]}",
-            "not an object",
-        ),
-        (
-            "{policies: {p: SecurityPolicy}, expect: {cel: 'true'}, except: [{object: a/b/c, reason: r, expires: soon}]}",
-            "not a date",
-        ),
-    ] {
+    for (spec, expected) in MALFORMED {
         let (code, text) = check(WORLD, &of(spec), &[]);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(code, 1, "{spec}: {text}");

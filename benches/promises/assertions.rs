@@ -1,0 +1,147 @@
+//! The cost of assertions: on a world of a platform, from scratch and after a change.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use entail::insight::{AssertionChecker, today};
+use entail::snapshot::{SnapshotBuilder, Version};
+use entail_core::model::{Change, GroupKind, Object};
+
+use crate::bench_world::{BenchWorld, generate, read, version};
+use crate::rows::{Row, least, millis, row};
+
+/// Two assertions about all rules: a pattern, and a condition that reads the Route, too.
+const ASSERTIONS: &str = "
+apiVersion: entail.dev/v1alpha1
+kind: ClusterEffectivePolicyAssertion
+metadata: {name: limited}
+spec:
+  policies: {limit: RateLimitPolicy.kuadrant.io}
+  expect: {cel: 'has(limit.limits) && size(limit.limits) > 0'}
+---
+apiVersion: entail.dev/v1alpha1
+kind: ClusterEffectivePolicyAssertion
+metadata: {name: named}
+spec:
+  policies: {limit: RateLimitPolicy.kuadrant.io}
+  expect: {cel: \"has(limit.limits) || route.name == 'none'\"}
+";
+
+/// A world that a checker follows.
+struct Followed {
+    world: BenchWorld,
+    builder: SnapshotBuilder,
+    checker: AssertionChecker,
+    generation: u64,
+}
+
+impl Followed {
+    /// Applies changed objects. Returns the time of the check that follows.
+    fn change(&mut self, upserts: Vec<Object>) -> Duration {
+        let changed = self.world.store.apply(Change {
+            upserts: upserts.into_iter().map(Arc::new).collect(),
+            ..Change::default()
+        });
+        self.builder.update(self.world.store.clone(), &changed);
+        self.check()
+    }
+
+    fn check(&mut self) -> Duration {
+        self.generation += 1;
+        let snapshot = Arc::new(self.builder.snapshot(Version {
+            generation: self.generation,
+            ..version()
+        }));
+        let began = Instant::now();
+        let results = self.checker.follow(&snapshot, today());
+        let time = began.elapsed();
+        assert_eq!(results.len(), 2);
+        assert!(
+            results.iter().all(|result| result.paths > 90_000),
+            "{results:?}"
+        );
+        time
+    }
+
+    /// Edits another object of a kind.
+    fn edit(&mut self, kind: &GroupKind, number: usize, edit: fn(&mut Object, usize)) -> Duration {
+        let all = self.world.store.count(kind);
+        let mut objects = self.world.store.of_kind(kind);
+        let (_, entry) = objects.nth(number * 37 % all).unwrap();
+        let mut object = Object::clone(&entry.object);
+        edit(&mut object, number);
+        self.change(vec![object])
+    }
+}
+
+/// The time of a check from scratch, and after changes of one object.
+pub fn assertions() -> Vec<Row> {
+    let mut world = generate("teams");
+    let upserts = read(ASSERTIONS, "assertions").into_iter().map(Arc::new);
+    world.store.apply(Change {
+        upserts: upserts.collect(),
+        ..Change::default()
+    });
+    let builder = world.snapshot_builder();
+    let mut followed = Followed {
+        world,
+        builder,
+        checker: AssertionChecker::default(),
+        generation: 0,
+    };
+    let cold = least(3, || {
+        followed.checker = AssertionChecker::default();
+        followed.check()
+    });
+    let policies = GroupKind::parse("RateLimitPolicy.kuadrant.io");
+    let routes = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
+    let mut number = 0;
+    let mut median = |kind: &GroupKind, edit: fn(&mut Object, usize)| {
+        let mut times: Vec<Duration> = (0..41)
+            .map(|_| {
+                number += 1;
+                followed.edit(kind, number, edit)
+            })
+            .collect();
+        times.sort_unstable();
+        times[20]
+    };
+    let policy = median(&policies, |policy, number| {
+        policy.labels.insert("edit".to_owned(), number.to_string());
+        policy.body.edit(|body| {
+            body["spec"]["limits"]["edited"] =
+                serde_json::json!({"rates": [{"limit": number, "window": "1s"}]})
+        });
+    });
+    let rule = median(&routes, |route, _| {
+        route.body.edit(|body| {
+            let rules = body["spec"]["rules"].as_array_mut().unwrap();
+            if rules.len() > 1 {
+                rules.pop();
+            }
+        });
+    });
+    let label = median(&routes, |route, number| {
+        route.labels.insert("edit".to_owned(), number.to_string());
+    });
+    let row_of = |what: &str, time: Duration| {
+        let promise = format!("two assertions, 100 000 paths: {what}");
+        row(
+            &promise,
+            "<= 5 ms",
+            format!("{:.2} ms", millis(time)),
+            millis(time) <= 5.0,
+        )
+    };
+    vec![
+        row(
+            "two assertions, 100 000 paths: cold",
+            "<= 1 s",
+            format!("{:.0} ms", millis(cold)),
+            millis(cold) <= 1_000.0,
+        ),
+        row_of("a policy, median", policy),
+        row_of("a rule less in a route, median", rule),
+        row_of("a label of a route, median", label),
+    ]
+}
