@@ -69,6 +69,7 @@ impl Followed {
         let mut objects = self.world.store.of_kind(kind);
         let (_, entry) = objects.nth(number * 37 % all).unwrap();
         let mut object = Object::clone(&entry.object);
+        drop(objects);
         edit(&mut object, number);
         self.change(vec![object])
     }

@@ -28,7 +28,7 @@ pub(super) async fn connect_if_configured(inputs: &Inputs) -> Result<Option<Clus
 }
 
 /// Creates the client of a cluster. The API server is not contacted yet.
-async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
+pub(super) async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
     let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
     let gateways = access.gateways.iter();
     let access = ClusterConfig {

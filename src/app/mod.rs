@@ -9,6 +9,7 @@ mod object_cache;
 mod port_file;
 mod problem_log;
 mod reconciler;
+mod reports;
 mod reviews;
 mod revision;
 mod serve;
@@ -21,6 +22,7 @@ use crate::server::ServeError;
 
 pub use crate::config::{ClusterSettings, Inputs, ServeSettings};
 pub use load::{LoadedInputs, files_of, load};
+pub use reports::{ReportKinds, ReportWriter, WrittenReports};
 pub use revision::{Revision, RevisionRange};
 pub use serve::{run, serve};
 pub use sockets::BoundAddresses;

@@ -13,6 +13,7 @@ mod names;
 mod policies;
 mod remote;
 mod render;
+mod reports;
 mod review;
 mod session;
 mod why_not;
@@ -28,7 +29,7 @@ pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
     check, completion, descriptors, diff, explain, explain_code, get, health, lint, preview,
-    profiles, reach, resolve, status, topology, verify, version,
+    profiles, reach, report_objects, resolve, status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -66,6 +67,8 @@ enum Command {
     Lint(Box<lint::LintArgs>),
     /// Check assertions about effective policies; exit code 1 if one fails.
     Check(Box<check::CheckArgs>),
+    /// Print findings and results of assertions as report objects, or keep those of a cluster up to date.
+    Report(Box<report_objects::ReportArgs>),
     /// Print the page about the code of a finding, or of a reason in an explanation; list all codes.
     ExplainCode(explain_code::ExplainCodeArgs),
     /// Show how effective policies differ between two sets of manifests; exit code 1 if any is lost.
@@ -136,6 +139,7 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Reach(args) => reach::run(args),
         Command::Lint(args) => lint::run(*args),
         Command::Check(args) => check::run(*args),
+        Command::Report(args) => report_objects::run(&args),
         Command::ExplainCode(args) => explain_code::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Preview(args) => preview::run(args),

@@ -12,6 +12,7 @@ pub(super) mod lint;
 pub(super) mod preview;
 pub(super) mod profiles;
 pub(super) mod reach;
+pub(super) mod report_objects;
 pub(super) mod resolve;
 pub(super) mod serve;
 pub(super) mod status;

@@ -19,6 +19,7 @@ mod kind_watch;
 mod listed_object;
 mod listed_state;
 mod object_decoder;
+mod report_writer;
 mod reviews;
 mod server_health;
 mod watch_filter;
@@ -36,6 +37,7 @@ use tokio::time::Instant;
 
 pub use api_requests::{ApiRequestCounts, ApiRequestRecorder};
 pub use connect::{ApiTimeouts, Cluster, ClusterConfig, ClusterError};
+pub use report_writer::{ReportKinds, WrittenReports};
 pub use reviews::{AuthenticatedUser, ReviewClient};
 pub use watch_filter::WatchFilter;
 pub use watcher::watch;
