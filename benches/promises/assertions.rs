@@ -33,6 +33,7 @@ struct Followed {
     builder: SnapshotBuilder,
     checker: AssertionChecker,
     generation: u64,
+    edits: usize,
 }
 
 impl Followed {
@@ -63,6 +64,18 @@ impl Followed {
         time
     }
 
+    /// The median of the times of checks after edits of one object of a kind each.
+    fn median(&mut self, kind: &GroupKind, edit: fn(&mut Object, usize)) -> Duration {
+        let mut times: Vec<Duration> = (0..41)
+            .map(|_| {
+                self.edits += 1;
+                self.edit(kind, self.edits, edit)
+            })
+            .collect();
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+
     /// Edits another object of a kind.
     fn edit(&mut self, kind: &GroupKind, number: usize, edit: fn(&mut Object, usize)) -> Duration {
         let all = self.world.store.count(kind);
@@ -73,6 +86,27 @@ impl Followed {
         edit(&mut object, number);
         self.change(vec![object])
     }
+}
+
+fn edit_policy(policy: &mut Object, number: usize) {
+    let limit = serde_json::json!({"rates": [{"limit": number, "window": "1s"}]});
+    policy
+        .body
+        .edit(|body| body["spec"]["limits"]["edited"] = limit);
+}
+
+fn drop_rule(route: &mut Object, _: usize) {
+    route.body.edit(|body| {
+        let rules = body["spec"]["rules"].as_array_mut().unwrap();
+        if rules.len() > 1 {
+            rules.pop();
+        }
+    });
+}
+
+fn edit_label(route: &mut Object, number: usize) {
+    let number = number.to_string();
+    route.labels.insert("edit".to_owned(), number);
 }
 
 /// The time of a check from scratch, and after changes of one object.
@@ -89,6 +123,7 @@ pub fn assertions() -> Vec<Row> {
         builder,
         checker: AssertionChecker::default(),
         generation: 0,
+        edits: 0,
     };
     let cold = least(3, || {
         followed.checker = AssertionChecker::default();
@@ -96,35 +131,9 @@ pub fn assertions() -> Vec<Row> {
     });
     let policies = GroupKind::parse("RateLimitPolicy.kuadrant.io");
     let routes = GroupKind::new("gateway.networking.k8s.io", "HTTPRoute");
-    let mut number = 0;
-    let mut median = |kind: &GroupKind, edit: fn(&mut Object, usize)| {
-        let mut times: Vec<Duration> = (0..41)
-            .map(|_| {
-                number += 1;
-                followed.edit(kind, number, edit)
-            })
-            .collect();
-        times.sort_unstable();
-        times[20]
-    };
-    let policy = median(&policies, |policy, number| {
-        policy.labels.insert("edit".to_owned(), number.to_string());
-        policy.body.edit(|body| {
-            body["spec"]["limits"]["edited"] =
-                serde_json::json!({"rates": [{"limit": number, "window": "1s"}]})
-        });
-    });
-    let rule = median(&routes, |route, _| {
-        route.body.edit(|body| {
-            let rules = body["spec"]["rules"].as_array_mut().unwrap();
-            if rules.len() > 1 {
-                rules.pop();
-            }
-        });
-    });
-    let label = median(&routes, |route, number| {
-        route.labels.insert("edit".to_owned(), number.to_string());
-    });
+    let policy = followed.median(&policies, edit_policy);
+    let rule = followed.median(&routes, drop_rule);
+    let label = followed.median(&routes, edit_label);
     let row_of = |what: &str, time: Duration| {
         let promise = format!("two assertions, 100 000 paths: {what}");
         row(

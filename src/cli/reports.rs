@@ -103,16 +103,13 @@ fn report(kinds: ReportKinds, namespace: &str, mut results: Vec<Value>) -> Value
     };
     results.sort_by_key(rank);
     results.truncate(MAX_RESULTS);
-    let mut metadata = json!({
-        "name": NAME,
-        "labels": {"app.kubernetes.io/managed-by": "entail"},
-    });
-    let kind = match namespace {
-        "" => kinds.cluster.0,
-        namespace => {
-            metadata["namespace"] = json!(namespace);
-            kinds.namespaced.0
-        }
+    let labels = json!({"app.kubernetes.io/managed-by": "entail"});
+    let (kind, metadata) = match namespace {
+        "" => (kinds.cluster.0, json!({"name": NAME, "labels": labels})),
+        namespace => (
+            kinds.namespaced.0,
+            json!({"name": NAME, "namespace": namespace, "labels": labels}),
+        ),
     };
     json!({
         "apiVersion": format!("{}/{}", kinds.group, kinds.version),
@@ -196,19 +193,23 @@ fn entry<'o>(
         Value::Object(object)
     });
     let objects: Vec<Value> = objects.collect();
-    let mut entry = json!({
-        "source": "entail",
-        "category": "effective policies",
-        "policy": policy,
-        "rule": rule,
-        "result": result,
-        "severity": severity,
-        "message": message,
-    });
+    let fields = [
+        ("source", "entail"),
+        ("category", "effective policies"),
+        ("policy", policy),
+        ("rule", rule),
+        ("result", result),
+        ("severity", severity),
+        ("message", &message),
+    ];
+    let fields = fields.into_iter();
+    let mut entry: Map<String, Value> = fields
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
     if !objects.is_empty() {
-        entry["resources"] = json!(objects);
+        entry.insert("resources".to_owned(), json!(objects));
     }
-    entry
+    Value::Object(entry)
 }
 
 /// The object of a name as findings have it: `Kind.group/namespace/name`, or without a namespace.

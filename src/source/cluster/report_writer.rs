@@ -51,8 +51,8 @@ impl ReportKinds {
     /// The key of a report.
     fn key(&self, report: &Value) -> ReportKey {
         let field = |name: &str| {
-            let value = report["metadata"][name].as_str();
-            value.unwrap_or_default().to_owned()
+            let value = report.pointer(&format!("/metadata/{name}"));
+            value.and_then(Value::as_str).unwrap_or_default().to_owned()
         };
         let namespace = field("namespace");
         let resource = match namespace.is_empty() {
@@ -99,7 +99,7 @@ impl Cluster {
             let key = kinds.key(report);
             let is_same = |existing: &Value| {
                 let mut fields = ["source", "summary", "results"].into_iter();
-                fields.all(|field| existing[field] == report[field])
+                fields.all(|field| existing.get(field) == report.get(field))
             };
             if existing.remove(&key).as_ref().is_some_and(is_same) {
                 done.unchanged += 1;
@@ -134,10 +134,10 @@ impl Cluster {
             let page = format!("{path}?{SELECTOR}&limit={PAGE}&continue={next}");
             let page = self.send(Method::GET, &page, None).await;
             let mut page = page.map_err(|error| format!("{path}: {error}"))?;
-            if let Some(items) = page["items"].as_array_mut() {
+            if let Some(items) = page.get_mut("items").and_then(Value::as_array_mut) {
                 found.append(items);
             }
-            match page["metadata"]["continue"].as_str() {
+            match page.pointer("/metadata/continue").and_then(Value::as_str) {
                 Some(token) if !token.is_empty() => token.clone_into(&mut next),
                 _ => return Ok(found),
             }
