@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use crate::api::v1;
-use crate::insight::{AssertionChecker, today};
+use crate::insight::{AssertionChecker, NOT_CHECKED, today};
 use crate::subscription::SubscriptionHub;
 use crate::telemetry::Metric;
 use v1::assertion_result::Outcome;
@@ -46,7 +46,10 @@ impl AssertionResults {
                     checker = next;
                     self.report(results, begun.elapsed());
                 }
-                Err(error) => tracing::error!(%error, "failed to check the assertions"),
+                Err(error) => {
+                    tracing::error!(%error, "failed to check the assertions");
+                    self.forget();
+                }
             }
         }
     }
@@ -83,6 +86,16 @@ impl AssertionResults {
         *self.lock() = results.into();
     }
 
+    /// Marks all results as not known: those of before may not hold any more.
+    fn forget(&self) {
+        let mut results = self.current().to_vec();
+        for result in &mut results {
+            result.outcome = Outcome::Unknown.into();
+            result.message = "internal error: the check failed".to_owned();
+        }
+        *self.lock() = results.into();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Arc<[v1::AssertionResult]>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,14 +105,15 @@ impl AssertionResults {
     }
 
     /// The metrics of assertions. Their names are labels: the number of assertions that are checked is bounded.
-    pub fn metrics(&self) -> [Metric; 4] {
+    pub fn metrics(&self) -> [Metric; 5] {
         let results = self.current();
-        let holds = results.iter().map(|result| {
+        let checked = || results.iter().filter(|result| !is_over(result));
+        let holds = checked().map(|result| {
             let holds = result.outcome() == Outcome::Passed;
             let labels = vec![("assertion", result.object.clone())];
             (labels, f64::from(u8::from(holds)))
         });
-        let paths = results.iter().flat_map(|result| {
+        let paths = checked().flat_map(|result| {
             let excepted: u64 = result.exceptions.iter().map(|e| e.paths).sum();
             let others = result.failed + result.unknown + excepted;
             let counts = [
@@ -127,6 +141,11 @@ impl AssertionResults {
                 "Paths of an assertion by outcome",
                 paths.collect(),
             ),
+            Metric::gauge(
+                "entail_assertions_not_checked",
+                "Assertions beyond the maximum number",
+                results.iter().filter(|result| is_over(result)).count() as f64,
+            ),
             Metric::counter(
                 "entail_assertion_checks",
                 "Snapshots whose assertions were checked",
@@ -139,4 +158,9 @@ impl AssertionResults {
             ),
         ]
     }
+}
+
+/// Whether a result is that of an assertion beyond the maximum number.
+fn is_over(result: &v1::AssertionResult) -> bool {
+    result.message.starts_with(NOT_CHECKED)
 }

@@ -17,6 +17,8 @@ use v1::assertion_result::Outcome;
 use v1::finding::Severity;
 use v1::get_effective_policies_request::Target;
 
+/// Number of paths of an assertion that are compared.
+const MAX_COMPARED: i32 = 1_000;
 /// Maximum number of paths of a Gateway that a new path is compared with.
 const MAX_SIBLINGS: usize = 200;
 
@@ -31,6 +33,8 @@ pub(in crate::cli) struct Review {
     pub(in crate::cli) bare: Vec<BarePath>,
     /// The results of the assertions that hold on fewer paths than before, or not any more.
     pub(in crate::cli) broken: Vec<v1::AssertionResult>,
+    /// The assertions that are gone, and their new exceptions.
+    pub(in crate::cli) weakened: Vec<String>,
     /// The findings that only the later side has, besides those of assertions.
     pub(in crate::cli) new_findings: Vec<v1::Finding>,
     /// The number of findings that only the earlier side has.
@@ -118,7 +122,9 @@ impl Review {
             let key = |one: &v1::Finding| (one.severity, one.object.clone(), one.message.clone());
             key(a).cmp(&key(b))
         });
-        review.broken = broken(&results(before)?, results(after)?);
+        let (old, new) = (results(before)?, results(after)?);
+        review.broken = broken(&old, &new);
+        review.weakened = weakened(&old, &new);
         review.moves = review.moves(before, after, kinds)?;
         review.bare = review.bare(after, kinds)?;
         Ok(review)
@@ -131,6 +137,7 @@ impl Review {
             && changes.paths_added.is_empty()
             && changes.paths_removed.is_empty()
             && self.broken.is_empty()
+            && self.weakened.is_empty()
             && self.new_findings.is_empty()
             && self.resolved_findings == 0
     }
@@ -429,27 +436,60 @@ fn is_about_assertion(finding: &v1::Finding) -> bool {
 }
 
 fn results(backend: &mut dyn QueryBackend) -> Result<Vec<v1::AssertionResult>, QueryError> {
-    let reply = backend.all_assertions(v1::CheckAssertionsRequest::default())?;
+    let reply = backend.all_assertions(v1::CheckAssertionsRequest {
+        max_paths: MAX_COMPARED,
+        ..v1::CheckAssertionsRequest::default()
+    })?;
     Ok(reply.results)
 }
 
-/// The results after a change that do not hold, on more paths than before.
+/// The results after a change that do not hold, in another way than before.
 fn broken(
     before: &[v1::AssertionResult],
-    after: Vec<v1::AssertionResult>,
+    after: &[v1::AssertionResult],
 ) -> Vec<v1::AssertionResult> {
-    let was_like_that = |now: &v1::AssertionResult| {
-        let mut before = before.iter();
-        let before = before.find(|before| before.object == now.object);
-        before.is_some_and(|before| {
-            before.outcome() == now.outcome()
-                && before.failed >= now.failed
-                && before.unknown >= now.unknown
-        })
+    let was_like_that = |now: &&v1::AssertionResult| {
+        let Some(before) = result_of(before, &now.object) else {
+            return false;
+        };
+        let known: BTreeSet<&str> = before.failures.iter().map(|f| f.path.as_str()).collect();
+        let mut failures = now.failures.iter();
+        before.outcome() == now.outcome()
+            && before.failed >= now.failed
+            && before.unknown >= now.unknown
+            && failures.all(|failure| known.contains(failure.path.as_str()))
     };
-    let mut found = after;
-    found.retain(|now| now.outcome() != Outcome::Passed && !was_like_that(now));
+    let failing = after.iter().filter(|now| now.outcome() != Outcome::Passed);
+    failing.filter(|now| !was_like_that(now)).cloned().collect()
+}
+
+/// The assertions that are gone after a change, and the exceptions that are new, with their reasons.
+fn weakened(before: &[v1::AssertionResult], after: &[v1::AssertionResult]) -> Vec<String> {
+    let mut found = Vec::new();
+    for old in before {
+        let object = &old.object;
+        let Some(new) = result_of(after, object) else {
+            found.push(format!("{object} is removed"));
+            continue;
+        };
+        let known: BTreeSet<&str> = old.exceptions.iter().map(|e| e.object.as_str()).collect();
+        let mut added = new.exceptions.iter();
+        let added = added
+            .by_ref()
+            .filter(|one| !known.contains(one.object.as_str()));
+        found.extend(added.map(|one| {
+            let (excepted, reason) = (&one.object, &one.reason);
+            format!("{object} excepts {excepted}: {reason}")
+        }));
+    }
     found
+}
+
+fn result_of<'r>(
+    results: &'r [v1::AssertionResult],
+    object: &str,
+) -> Option<&'r v1::AssertionResult> {
+    results.iter().find(|result| result.object == object)
 }
 
 /// The first paths of a Gateway that end at a level.

@@ -25,9 +25,7 @@ mod visibility;
 mod visible;
 mod waypoints;
 
-pub use assertions::{
-    AssertionChecker, MAX_ASSERTIONS, assertion_findings, check_assertions, today,
-};
+pub use assertions::{AssertionChecker, NOT_CHECKED, assertion_findings, check_assertions, today};
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;

@@ -151,11 +151,11 @@ pub(super) fn is_section(world: &World, node: NodeId, name: &str) -> bool {
         Some(Section::Listener(listener)) => **listener == *name,
         Some(Section::Port(port)) => port.to_string() == name,
         Some(Section::Rule(index)) => {
-            name == format!("#{index}")
-                || world
-                    .topology()
-                    .describe(node)
-                    .ends_with(&format!("#{name}"))
+            // `Kind/namespace/name#section`, the section being a name or `#` and an index.
+            let described = world.topology().describe(node);
+            let own = described.split_once('#').map(|(_, section)| section);
+            own.is_some_and(|own| own == name || own == format!("#{name}"))
+                || name == format!("#{index}")
         }
     }
 }

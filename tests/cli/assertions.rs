@@ -214,7 +214,7 @@ fn a_gate_without_assertions_does_not_pass() {
 }
 
 /// Specs of assertions, and what is said of each.
-const MALFORMED: [(&str, &str); 14] = [
+const MALFORMED: [(&str, &str); 20] = [
     ("{}", "missing field `policies`"),
     (
         "{policies: {}, expect: {cel: 'true'}}",
@@ -253,8 +253,8 @@ const MALFORMED: [(&str, &str); 14] = [
         "`Rules` is not one of",
     ),
     (
-        "{policies: {p: SecurityPolicy}, paths: {level: Route}, expect: {cel: 'rule == p'}}",
-        "have no `rule`",
+        "{policies: {p: SecurityPolicy}, paths: {level: Rule}, expect: {cel: 'backend == p'}}",
+        "have no `backend`",
     ),
     (
         "{policies: {p: SecurityPolicy}, path: {}, expect: {cel: 'true'}}",
@@ -267,6 +267,30 @@ const MALFORMED: [(&str, &str); 14] = [
     (
         "{policies: {p: SecurityPolicy}, expect: {cel: 'true'}, except: [{object: a/b/c, reason: r, expires: soon}]}",
         "not a date",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, paths: {level: Route}, expect: {cel: 'has(p.jwt)'}}",
+        "`p` takes effect at `RouteRule`",
+    ),
+    (
+        "{policies: {p: SecurityPolicy, t: BackendTLSPolicy}, expect: {cel: 'has(p.jwt) && has(t.validation)'}}",
+        "write an assertion for each",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, paths: {kinds: [GrpcRoute]}, expect: {cel: 'has(p.jwt)'}}",
+        "`GrpcRoute` is not a kind of Route",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, paths: {hostnames: ['https://x.y']}, expect: {cel: 'has(p.jwt)'}}",
+        "is not a hostname",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {match: {p: {}}}}",
+        "an empty pattern is a part of everything",
+    ),
+    (
+        "{policies: {p: SecurityPolicy}, expect: {match: {}}}",
+        "an empty pattern is a part of everything",
     ),
 ];
 

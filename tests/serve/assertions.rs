@@ -85,7 +85,7 @@ async fn a_server_checks_its_assertions_after_each_change() {
         .into_inner();
     assert!(reply.not_modified && reply.results.is_empty() && reply.etag == etag);
     let mut waiting = running.insight();
-    let request = request(60);
+    let request = request(30);
     let waiting = tokio::spawn(async move { waiting.check_assertions(request).await });
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(!waiting.is_finished());

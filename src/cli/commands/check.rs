@@ -33,7 +33,8 @@ pub struct CheckArgs {
     /// Only these assertions, `kind/namespace/name` or `kind/name`; all by default.
     #[arg(value_name = "ASSERTION")]
     pub names: Vec<String>,
-    /// Manifests to apply before the check, such as more assertions: a file, a directory, or `-`. May be repeated.
+    /// Manifests to apply before the check, such as more assertions: a file, a directory, or `-`. With --manifests, they
+    /// are read with the others. May be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The source of answers.

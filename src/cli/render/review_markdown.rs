@@ -39,6 +39,8 @@ pub(in crate::cli) fn write(
     not_complete(out, review, states)?;
     let broken: Vec<String> = review.broken.iter().map(broken).collect();
     list(out, "Assertions that break", &broken, most)?;
+    let weakened: Vec<String> = review.weakened.iter().map(|line| text(line)).collect();
+    list(out, "Assertions that say less", &weakened, most)?;
     let (lost, changed) = value_rows(&review.changes);
     let (lost, changed) = (grouped(lost), grouped(changed));
     let head = ["Object", "Kind", "Field", "Was"];
@@ -112,6 +114,11 @@ fn headline(review: &Review) -> String {
         .count();
     let parts = [
         (review.broken.len(), "assertion breaks", "assertions break"),
+        (
+            review.weakened.len(),
+            "assertion says less",
+            "assertions say less",
+        ),
         (lost.len(), "value lost", "values lost"),
         (
             moved,

@@ -16,12 +16,16 @@ use crate::api::v1;
 use crate::insight::{AccessScope, Visibility};
 use crate::snapshot::Snapshot;
 use entail_core::engine::StateId;
-use entail_core::model::{GroupKind, InternalError, NodeKey, Object, ObjectKey, Section};
+use entail_core::model::{GroupKind, InternalError, NodeKey, Object, ObjectKey, Section, Str};
 use entail_core::store::{Projection, StoredObject};
 use entail_core::topology::NodeId;
 
-/// Maximum number of assertions that are checked. The others are reported as not known.
+/// Maximum number of assertions that are checked, those of the whole cluster first. The others are reported as not known.
 pub const MAX_ASSERTIONS: usize = 200;
+/// Maximum number of assertions of a namespace that are checked.
+pub const MAX_OF_NAMESPACE: usize = 20;
+/// Number of verdicts of all assertions from which on an assertion forgets which answers it has checked.
+const MAX_VERDICTS: usize = 2_000_000;
 /// Number of paths that a result names, if the request does not say.
 pub(super) const DEFAULT_SAMPLES: usize = 10;
 
@@ -54,10 +58,9 @@ impl CheckedAssertion {
     /// Compiles an assertion.
     pub fn new(object: Arc<Object>, snapshot: &Snapshot, visibility: &dyn Visibility) -> Self {
         let spec = object.body.get("spec").unwrap_or_default();
-        let namespace = &object.key.namespace;
         let compiled = match &object.unreadable {
             Some(why) => Err(why.to_string()),
-            None => Assertion::read(namespace, spec, snapshot.world(), visibility),
+            None => Assertion::read(&object.key, spec, snapshot.world(), visibility),
         };
         Self {
             object,
@@ -78,6 +81,10 @@ impl CheckedAssertion {
             Ok(assertion) => assertion,
             Err(why) => return super::result::invalid(&self.object, why.clone()),
         };
+        if self.verdicts.is_full() {
+            self.verdicts = Verdicts::new();
+            self.tree = CountTree::default();
+        }
         let engine = snapshot.engine();
         let scope = PathScope::new(engine, assertion, today, visibility);
         self.verdicts.begin();
@@ -87,6 +94,7 @@ impl CheckedAssertion {
             scope: &scope,
             verdicts: &mut self.verdicts,
             samples,
+            budget: visibility.budget(),
         };
         let counted = match visibility.is_unrestricted() {
             true => count_all(&mut self.tree, &mut counting),
@@ -159,12 +167,11 @@ impl AssertionChecker {
         let current: HashSet<ObjectKey> = assertions.iter().map(|o| o.key.clone()).collect();
         self.checked.retain(|key, _| current.contains(key));
         let mut results = Vec::with_capacity(assertions.len());
-        for (number, object) in assertions.into_iter().enumerate() {
-            if number >= MAX_ASSERTIONS {
-                results.push(super::result::not_checked(&object));
-                continue;
-            }
-            results.push(self.result(object, snapshot, differences.as_ref(), today));
+        for (is_within, object) in within_limits(assertions) {
+            results.push(match is_within {
+                true => self.result(object, snapshot, differences.as_ref(), today),
+                false => super::result::not_checked(&object),
+            });
         }
         self.previous = Some((Arc::clone(snapshot), today));
         results
@@ -199,6 +206,9 @@ impl AssertionChecker {
             _ => CheckedAssertion::new(Arc::clone(&object), snapshot, &all),
         };
         let result = checked.check(snapshot, (today, DEFAULT_SAMPLES), &all);
+        if self.work().1 > MAX_VERDICTS {
+            checked.verdicts.forget_answers();
+        }
         self.checked.insert(object.key.clone(), checked);
         result
     }
@@ -281,7 +291,23 @@ fn sections(entry: &StoredObject) -> Vec<Section> {
     names.map(Section::Listener).collect()
 }
 
-/// The assertions of a snapshot that a caller sees, sorted by name.
+/// The assertions with whether they are among those that are checked.
+pub(super) fn within_limits(
+    assertions: Vec<Arc<Object>>,
+) -> impl Iterator<Item = (bool, Arc<Object>)> {
+    let mut of_namespace: BTreeMap<Str, usize> = BTreeMap::new();
+    let mut all = 0;
+    assertions.into_iter().map(move |object| {
+        let namespace = &object.key.namespace;
+        let own = of_namespace.entry(namespace.clone()).or_default();
+        let is_within = all < MAX_ASSERTIONS && (namespace.is_empty() || *own < MAX_OF_NAMESPACE);
+        *own += 1;
+        all += usize::from(is_within);
+        (is_within, object)
+    })
+}
+
+/// The assertions of a snapshot that a caller sees, those of the whole cluster first, sorted by name.
 pub(super) fn assertions_of(snapshot: &Snapshot, visibility: &dyn Visibility) -> Vec<Arc<Object>> {
     let store = snapshot.world().store();
     let mut found = Vec::new();

@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::expectation::{Expectation, ObjectVariable, Pattern};
 use super::filter::{PathFilter, RootFilter};
+use crate::insight::failure::shortened;
 use crate::insight::kind_names::{kinds_named, nearest_kind};
 use crate::insight::{QuerySubject, Visibility};
-use entail_core::effective::World;
+use entail_core::effective::{PolicyKind, World};
 use entail_core::expr::Expression;
 use entail_core::model::{GroupKind, LabelSelector, Level, ObjectKey, Str, groups};
-use entail_core::profile::EffectiveTarget;
-use entail_core::store::route_kind;
+use entail_core::profile::{EffectiveTarget, Profile};
+use entail_core::store::ROUTE_KINDS;
 
 /// The levels of the paths that assertions can be about.
 const LEVELS: [Level; 6] = [
@@ -28,6 +29,10 @@ const LEVELS: [Level; 6] = [
 
 /// Maximum number of entries of each list of an assertion.
 const MAX_ENTRIES: usize = 256;
+/// Maximum length of a text, in bytes.
+const MAX_TEXT: usize = 1_024;
+/// Maximum size of the patterns of an assertion, in bytes of JSON.
+const MAX_PATTERNS: usize = 16 * 1_024;
 /// Maximum number of policy kinds that an assertion reads.
 const MAX_POLICIES: usize = 16;
 
@@ -130,18 +135,20 @@ impl Assertion {
     /// # Errors
     /// A field is malformed or unknown. The message names it.
     pub fn read(
-        namespace: &Str,
+        object: &ObjectKey,
         spec: Value,
         world: &World,
         visibility: &dyn Visibility,
     ) -> Result<Self, String> {
         let spec: Spec = serde_json::from_value(spec).map_err(|error| format!("spec: {error}"))?;
-        spec.check_counts()?;
+        spec.check_sizes()?;
         let (policies, unknown) = variables(spec.policies, world, visibility)?;
         let expectation = expectation(spec.expect, &policies)?;
-        let level = default_level(world, &policies);
-        let filter = filter(spec.paths, level, namespace)?;
-        if !namespace.is_empty() {
+        let [_, namespaced] = GroupKind::assertions();
+        let own_namespace = (object.kind == namespaced).then(|| object.namespace.clone());
+        let level = level(world, &spec.paths, &policies)?;
+        let filter = filter(spec.paths, level, own_namespace, world)?;
+        if filter.own_namespace.is_some() {
             check_own(&filter, &expectation)?;
         }
         if let Some(variable) = expectation.variable_below(filter.level) {
@@ -181,17 +188,40 @@ impl Exception {
 }
 
 impl Spec {
-    fn check_counts(&self) -> Result<(), String> {
+    /// Checks the sizes of all parts: they decide what a check costs.
+    fn check_sizes(&self) -> Result<(), String> {
+        let roots = |roots: &Option<Roots>| roots.as_ref().map_or(0, |roots| roots.names.len());
         let counts = [
             ("policies", self.policies.len(), MAX_POLICIES),
             ("paths.hostnames", self.paths.hostnames.len(), MAX_ENTRIES),
             ("paths.kinds", self.paths.kinds.len(), MAX_ENTRIES),
             ("except", self.except.len(), MAX_ENTRIES),
+            (
+                "paths.gateways.names",
+                roots(&self.paths.gateways),
+                MAX_ENTRIES,
+            ),
+            (
+                "paths.services.names",
+                roots(&self.paths.services),
+                MAX_ENTRIES,
+            ),
         ];
         for (field, count, most) in counts {
             if count > most {
                 return Err(format!("{field}: {count} entries; the maximum is {most}"));
             }
+        }
+        let texts = self
+            .except
+            .iter()
+            .flat_map(|except| [&except.object, &except.reason]);
+        if let Some(long) = texts
+            .chain([&self.description])
+            .find(|text| text.len() > MAX_TEXT)
+        {
+            let long = shortened(long);
+            return Err(format!("`{long}` is longer than {MAX_TEXT} bytes"));
         }
         match self.policies.is_empty() {
             true => Err("policies: name at least one policy kind that `expect` reads".to_owned()),
@@ -273,28 +303,70 @@ fn check_own(filter: &PathFilter, expectation: &Expectation) -> Result<(), Strin
     }
 }
 
-/// The level of paths if none is written: where the effective policies of all kinds are complete, at Rules at least.
-fn default_level(world: &World, policies: &[(String, GroupKind)]) -> Level {
-    let kinds = world.profiled_kinds();
-    let read = kinds.filter(|kind| {
-        policies
+/// The level of the paths: the one that is written, or the one at which the effective policies of all kinds are complete,
+/// Rules at least.
+fn level(world: &World, paths: &Paths, policies: &[(String, GroupKind)]) -> Result<Level, String> {
+    let needed: Vec<(&str, Level)> = policies
+        .iter()
+        .flat_map(|(variable, kind)| {
+            let profiled = world.profiled_kinds().map(PolicyKind::profile);
+            let own = profiled.filter(move |profile| profile.policy == *kind);
+            own.map(move |profile| (&**variable, complete_level(profile)))
+        })
+        .collect();
+    let Some(name) = &paths.level else {
+        let (above, below): (Vec<_>, Vec<_>) = needed
             .iter()
-            .any(|(_, own)| *own == kind.profile().policy)
-    });
-    let levels = read.map(|kind| {
-        let profile = kind.profile();
-        let is_of_backends = || {
-            let route = GroupKind::new(groups::GATEWAY, "HTTPRoute");
-            let above = [GroupKind::gateway(), route];
-            !above.iter().any(|kind| profile.targets_object(kind))
-        };
-        match profile.effective {
-            EffectiveTarget::Level(level) => level,
-            EffectiveTarget::Target if is_of_backends() => Level::Backend,
-            EffectiveTarget::Target | EffectiveTarget::Every => Level::RouteRule,
+            .partition(|(_, level)| *level < Level::Backend);
+        if let ([(rule, _), ..], [(backend, level), ..]) = (above.as_slice(), below.as_slice()) {
+            return Err(format!(
+                "paths.level: `{rule}` takes effect on rules and `{backend}` on backends, which some rules lack: \
+                 write an assertion for each, or `level: {level}` for rules with backends alone"
+            ));
         }
-    });
-    levels.fold(Level::RouteRule, Level::max)
+        let levels = needed.iter().map(|(_, level)| *level);
+        return Ok(levels.fold(Level::RouteRule, Level::max));
+    };
+    let level = match name.as_str() {
+        // The name of the level that people use.
+        "Rule" => Some(Level::RouteRule),
+        name => Level::parse(name).filter(|level| LEVELS.contains(level)),
+    };
+    let level = level.ok_or_else(|| {
+        let names: Vec<&str> = LEVELS.iter().map(|level| level.as_str()).collect();
+        format!(
+            "paths.level: `{}` is not one of {}",
+            shortened(name),
+            names.join(", ")
+        )
+    })?;
+    // A mesh root counts as a listener, too.
+    let is_mesh = paths.services.is_some() && paths.gateways.is_none();
+    let reached = if is_mesh {
+        level.max(Level::Listener)
+    } else {
+        level
+    };
+    match needed.iter().find(|(_, needed)| reached < *needed) {
+        None => Ok(level),
+        Some((variable, needed)) => Err(format!(
+            "paths.level: `{variable}` takes effect at `{needed}`: policies below `{level}` would not count"
+        )),
+    }
+}
+
+/// The level at which effective policies are complete.
+fn complete_level(profile: &Profile) -> Level {
+    let is_of_backends = || {
+        let kinds = ROUTE_KINDS.iter().map(|row| row.kind);
+        let mut above = kinds.chain(["Gateway", "ListenerSet", "GatewayClass"]);
+        !above.any(|kind| profile.targets_object(&GroupKind::new(groups::GATEWAY, kind)))
+    };
+    match profile.effective {
+        EffectiveTarget::Level(level) => level,
+        EffectiveTarget::Target if is_of_backends() => Level::Backend,
+        EffectiveTarget::Target | EffectiveTarget::Every => Level::Gateway,
+    }
 }
 
 /// Checks the name of a variable.
@@ -388,6 +460,23 @@ fn expectation(expect: Expect, policies: &[(String, GroupKind)]) -> Result<Expec
                     "expect.match: `{name}` is not a variable of `policies`"
                 ));
             }
+            let is_empty = |tree: &Value| match tree {
+                Value::Object(fields) => fields.is_empty(),
+                Value::Array(items) => items.is_empty(),
+                _ => false,
+            };
+            if trees.is_empty() || trees.values().any(is_empty) {
+                return Err(
+                    "expect.match: an empty pattern is a part of everything: name a field, or use `cel`"
+                        .to_owned(),
+                );
+            }
+            let size: usize = trees.values().map(|tree| tree.to_string().len()).sum();
+            if size > MAX_PATTERNS {
+                return Err(format!(
+                    "expect.match: {size} bytes; the maximum is {MAX_PATTERNS}"
+                ));
+            }
             let patterns = trees.into_iter();
             Ok(Expectation::Match(
                 patterns
@@ -399,23 +488,17 @@ fn expectation(expect: Expect, policies: &[(String, GroupKind)]) -> Result<Expec
     }
 }
 
-fn filter(paths: Paths, usual: Level, namespace: &Str) -> Result<PathFilter, String> {
-    let level = match paths.level.as_deref() {
-        None => usual,
-        // The name of the level that people use.
-        Some("Rule") => Level::RouteRule,
-        Some(name) => Level::parse(name)
-            .filter(|level| LEVELS.contains(level))
-            .ok_or_else(|| {
-                let names: Vec<&str> = LEVELS.iter().map(|level| level.as_str()).collect();
-                format!("paths.level: `{name}` is not one of {}", names.join(", "))
-            })?,
-    };
+fn filter(
+    paths: Paths,
+    level: Level,
+    own_namespace: Option<Str>,
+    world: &World,
+) -> Result<PathFilter, String> {
     if level < Level::Route && !paths.kinds.is_empty() {
         return Err("paths.kinds: paths that end above Routes have no kind of Route".to_owned());
     }
-    let hostnames = paths.hostnames.iter();
-    let hostnames = hostnames.map(|name| Str::from(name.to_ascii_lowercase()));
+    let hostnames = paths.hostnames.iter().map(|name| hostname(name));
+    let kinds = paths.kinds.iter().map(|name| read_route_kind(name, world));
     let namespaces = paths.namespaces.map(|selector| {
         let read = labels(selector.match_labels, selector.match_expressions);
         read.map_err(|error| format!("paths.namespaces: {error}"))
@@ -424,24 +507,43 @@ fn filter(paths: Paths, usual: Level, namespace: &Str) -> Result<PathFilter, Str
         level,
         gateways: roots("gateways", paths.gateways)?,
         services: roots("services", paths.services)?,
-        hostnames: hostnames.collect(),
+        hostnames: hostnames.collect::<Result<_, _>>()?,
         namespaces: namespaces.transpose()?,
-        own_namespace: (!namespace.is_empty()).then(|| namespace.clone()),
-        kinds: paths
-            .kinds
-            .iter()
-            .map(|name| read_route_kind(name))
-            .collect(),
+        own_namespace,
+        kinds: kinds.collect::<Result<_, _>>()?,
     })
 }
 
-/// A kind of Route: one of the Gateway API, or `Kind.group`.
-fn read_route_kind(name: &str) -> GroupKind {
-    let standard = GroupKind::new(groups::GATEWAY, name);
-    match route_kind(&standard) {
-        Some(_) => standard,
-        None => GroupKind::parse(name),
+/// A hostname, or a wildcard for all below one.
+fn hostname(name: &str) -> Result<Str, String> {
+    let lower = name.to_ascii_lowercase();
+    let labels = lower.strip_prefix("*.").unwrap_or(&lower);
+    let is_label = |label: &str| {
+        let mut characters = label.chars();
+        !label.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    match labels.split('.').all(is_label) {
+        true => Ok(lower.into()),
+        false => Err(format!(
+            "paths.hostnames: `{}` is not a hostname: use `shop.example.com` or `*.example.com`",
+            shortened(name)
+        )),
     }
+}
+
+/// A kind of Route: one of the Gateway API, or `Kind.group` of one that a profile declares.
+fn read_route_kind(name: &str, world: &World) -> Result<GroupKind, String> {
+    let kinds = [
+        GroupKind::new(groups::GATEWAY, name),
+        GroupKind::parse(name),
+    ];
+    let mut kinds = kinds.into_iter();
+    let found = kinds.find(|kind| world.store().route_kind(kind).is_some());
+    found.ok_or_else(|| {
+        let names: Vec<&str> = ROUTE_KINDS.iter().map(|row| row.kind).collect();
+        let (name, names) = (shortened(name), names.join(", "));
+        format!("paths.kinds: `{name}` is not a kind of Route: {names}, or `Kind.group` of a declared one")
+    })
 }
 
 fn roots(field: &str, roots: Option<Roots>) -> Result<Option<RootFilter>, String> {

@@ -6,7 +6,9 @@ use super::filter::PathContext;
 use crate::api::v1;
 use entail_core::effective::World;
 use entail_core::expr::Expression;
-use entail_core::model::{GroupKind, Level, NodeKey, ObjectKey, Section, Str};
+use entail_core::model::{
+    GroupKind, InternalError, Level, NodeKey, ObjectKey, OrInternal, Section, Str,
+};
 use entail_core::topology::NodeId;
 
 /// What is expected of each path.
@@ -169,8 +171,10 @@ impl Expectation {
                 let mut policies = policies.iter();
                 let policy = policies.find(|(name, _)| *name == pattern.variable);
                 let value = policy.map_or(&Value::Null, |(_, value)| value);
-                *work += 1;
-                contains(value, &pattern.tree, &pattern.variable)
+                match contains(value, &pattern.tree, work) {
+                    true => Ok(()),
+                    false => Err(difference(value, &pattern.tree, &pattern.variable, work)),
+                }
             }),
             Self::Cel {
                 expression,
@@ -196,51 +200,78 @@ impl Expectation {
 
 /// The effective policy as the value of a variable: the merged rules, or the list of the rules if policies are listed. If
 /// there is none, `is_listed` is whether policies of the kind are listed everywhere.
-pub(super) fn policy_value(policy: Option<&v1::EffectivePolicy>, is_listed: bool) -> Value {
+///
+/// # Errors
+/// The rules are not JSON.
+pub(super) fn policy_value(
+    policy: Option<&v1::EffectivePolicy>,
+    is_listed: bool,
+) -> Result<Value, InternalError> {
     let Some(policy) = policy else {
-        return match is_listed {
+        return Ok(match is_listed {
             true => json!([]),
             false => json!({}),
-        };
+        });
     };
-    let parse = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let parse = |text: &str| {
+        let parsed = serde_json::from_str(text).ok();
+        parsed.or_internal("the rules of a policy")
+    };
     // Set if and only if policies are listed.
     if !policy.not_computed.is_empty() {
         let listed = policy.listed.iter();
         return listed.map(|listed| parse(&listed.spec_json)).collect();
     }
-    policy.spec_json.as_deref().map_or_else(|| json!({}), parse)
+    policy
+        .spec_json
+        .as_deref()
+        .map_or_else(|| Ok(json!({})), parse)
 }
 
 /// Whether a value contains a pattern: the fields of a map, for each item of a list an item, and else the same. Null means
-/// that the field is absent.
-fn contains(value: &Value, pattern: &Value, at: &str) -> Result<(), String> {
+/// that the field is absent. Each comparison is a step of the work.
+fn contains(value: &Value, pattern: &Value, work: &mut u64) -> bool {
+    *work += 1;
     match (value, pattern) {
         (Value::Object(fields), Value::Object(patterns)) => {
-            patterns.iter().try_for_each(|(name, pattern)| {
-                let at = format!("{at}.{name}");
-                match (fields.get(name), pattern) {
-                    (None, Value::Null) => Ok(()),
-                    (None, _) => Err(format!("`{at}` is absent")),
-                    (Some(value), _) => contains(value, pattern, &at),
-                }
-            })
+            patterns
+                .iter()
+                .all(|(name, pattern)| match fields.get(name) {
+                    None => pattern.is_null(),
+                    Some(value) => contains(value, pattern, work),
+                })
         }
-        (Value::Array(items), Value::Array(patterns)) => {
-            let has =
-                |pattern: &Value| items.iter().any(|item| contains(item, pattern, at).is_ok());
-            match patterns.iter().find(|pattern| !has(pattern)) {
-                None => Ok(()),
-                Some(missing) => Err(format!("`{at}` has no item like {}", short(missing))),
+        (Value::Array(items), Value::Array(patterns)) => patterns
+            .iter()
+            .all(|pattern| items.iter().any(|item| contains(item, pattern, work))),
+        _ => value == pattern,
+    }
+}
+
+/// Where a value first differs from a pattern that it does not contain.
+fn difference(value: &Value, pattern: &Value, at: &str, work: &mut u64) -> String {
+    match (value, pattern) {
+        (Value::Object(fields), Value::Object(patterns)) => {
+            for (name, pattern) in patterns {
+                let at = format!("{at}.{name}");
+                match fields.get(name) {
+                    None if pattern.is_null() => {}
+                    None => return format!("`{at}` is absent"),
+                    Some(value) if contains(value, pattern, work) => {}
+                    Some(value) => return difference(value, pattern, &at, work),
+                }
             }
         }
-        _ if value == pattern => Ok(()),
-        _ => Err(format!(
-            "`{at}` is {}, expected {}",
-            short(value),
-            short(pattern)
-        )),
+        (Value::Array(items), Value::Array(patterns)) => {
+            for pattern in patterns {
+                if !items.iter().any(|item| contains(item, pattern, work)) {
+                    return format!("`{at}` has no item like {}", short(pattern));
+                }
+            }
+        }
+        _ => {}
     }
+    format!("`{at}` is {}, expected {}", short(value), short(pattern))
 }
 
 /// The effective policies, for a message.
@@ -268,15 +299,13 @@ fn object_value(world: &World, key: Option<&NodeKey>) -> Value {
     let Some(NodeKey { object: key, .. }) = key else {
         return Value::Null;
     };
-    let entry = world.store().get(key);
     let mut value = named(key);
-    let labels = entry.map(|entry| &entry.object.labels);
-    value.insert(
-        "labels".to_owned(),
-        json!(labels.cloned().unwrap_or_default()),
-    );
-    let spec = entry.and_then(|entry| entry.object.body.get("spec"));
-    value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+    // Of an object that is not read, labels and spec are absent, so that no condition about them is true.
+    if let Some(entry) = world.store().get(key) {
+        value.insert("labels".to_owned(), json!(entry.object.labels));
+        let spec = entry.object.body.get("spec");
+        value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+    }
     Value::Object(value)
 }
 
@@ -327,8 +356,16 @@ fn namespace_value(world: &World, key: Option<&NodeKey>) -> Value {
     let Some(NodeKey { object, .. }) = key else {
         return Value::Null;
     };
-    let labels = world.topology().namespace_labels().get(&object.namespace);
-    json!({ "name": &*object.namespace, "labels": labels.cloned().unwrap_or_default() })
+    let name = &object.namespace;
+    let is_known = world
+        .store()
+        .get(&NodeKey::namespace(&**name).object)
+        .is_some();
+    let labels = world.topology().namespace_labels().get(name);
+    match labels.filter(|_| is_known) {
+        Some(labels) => json!({ "name": &**name, "labels": labels }),
+        None => json!({ "name": &**name }),
+    }
 }
 
 #[cfg(test)]
@@ -358,7 +395,10 @@ mod tests {
                 ),
             ),
         ] {
-            let found = contains(&value, &pattern, "auth");
+            let found = match contains(&value, &pattern, &mut 0) {
+                true => Ok(()),
+                false => Err(difference(&value, &pattern, "auth", &mut 0)),
+            };
             assert_eq!(found, expected.map_err(str::to_owned), "{pattern}");
         }
     }

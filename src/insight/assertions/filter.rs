@@ -1,7 +1,5 @@
 //! Which paths an assertion is about, decided one trie node after the other.
 
-use std::collections::BTreeMap;
-
 use super::document::{Assertion, Exception};
 use super::expectation::ObjectVariable;
 use crate::insight::Visibility;
@@ -150,8 +148,27 @@ impl<'a> PathScope<'a> {
         }
     }
 
+    /// Why it cannot be decided whether the assertion is about a path, or whether the path is as expected: an object that
+    /// decides it may not be seen by the caller, or is not known.
+    pub fn not_decided(&self, context: PathContext) -> Option<String> {
+        if let Some(hidden) = self.hidden(context) {
+            return Some(format!("`{hidden}` may not be read"));
+        }
+        self.filter.namespaces.as_ref()?;
+        let last = context.route.or(context.listener).or(context.root)?;
+        let namespace = &self.world().topology().key(last).object.namespace;
+        let is_missing = !self.knows_namespace(namespace);
+        is_missing.then(|| format!("`Namespace/{namespace}` is not among the objects"))
+    }
+
+    /// Whether the labels of a namespace are known: those of one without an object decide nothing.
+    fn knows_namespace(&self, namespace: &str) -> bool {
+        let key = NodeKey::namespace(namespace).object;
+        self.world().store().get(&key).is_some()
+    }
+
     /// An object of a path that the assertion reads and that the caller may not see.
-    pub fn hidden(&self, context: PathContext) -> Option<ObjectKey> {
+    fn hidden(&self, context: PathContext) -> Option<ObjectKey> {
         self.visibility?;
         let key = |node: Option<NodeId>| Some(&self.world().topology().key(node?).object);
         let of = |is_needed: bool, node| key(node).filter(|_| is_needed).cloned();
@@ -238,13 +255,19 @@ impl<'a> PathScope<'a> {
     /// Whether the assertion is about the path that ends at a trie node, with the context there.
     pub fn selects(&self, context: PathContext, id: TrieNodeId) -> Result<bool, InternalError> {
         let node = self.node(id)?;
-        if node.level != self.filter.level {
+        let trie = self.engine.trie();
+        // A backend without ports is the end of its paths.
+        let is_end = node.level == Level::Backend && trie.below(node).next().is_none();
+        let is_selected =
+            node.level == self.filter.level || self.filter.level == Level::BackendPort && is_end;
+        if !is_selected {
             return Ok(false);
         }
         if node.level >= Level::Route {
-            // Requests do not end at a rule that delegates.
-            let delegates = self.engine.trie().is_delegating(id);
-            return Ok(context.is_about_route && !delegates);
+            // Requests pass such a rule on the way to child Routes, whose rules count.
+            let topology = self.world().topology();
+            let passes = trie.is_delegating(id) && topology.delegates_only(node.node);
+            return Ok(context.is_about_route && !passes);
         }
         let key = self.world().topology().key(node.node);
         Ok(self.includes_namespace(&key.object.namespace))
@@ -292,11 +315,8 @@ impl<'a> PathScope<'a> {
         if self.filter.hostnames.is_empty() {
             return true;
         }
-        let entry = self.world().store().get(object);
-        let hostnames = match entry.map(|entry| &entry.projection) {
-            Some(Projection::Route(route)) => route.hostnames.as_slice(),
-            _ => &[],
-        };
+        let route = self.world().store().route(object);
+        let hostnames = route.map_or(&[][..], |route| &route.hostnames);
         let listener = listener.map(|node| self.world().topology().key(node));
         let visible = listener.filter(|key| !self.hides(&key.object));
         let listener = visible.and_then(|key| self.listener(key));
@@ -321,14 +341,12 @@ impl<'a> PathScope<'a> {
         let Some(selector) = &self.filter.namespaces else {
             return true;
         };
-        if self.visibility.is_some() && self.hides(&NodeKey::namespace(&**namespace).object) {
-            return true;
-        }
+        // What is not known, or may not be read, decides nothing.
+        let is_hidden =
+            || self.visibility.is_some() && self.hides(&NodeKey::namespace(&**namespace).object);
         let labels = self.world().topology().namespace_labels().get(namespace);
-        match labels {
-            Some(labels) => selector.matches(labels),
-            None => selector.matches(&BTreeMap::new()),
-        }
+        let matches = labels.is_some_and(|labels| selector.matches(labels));
+        matches || is_hidden() || !self.knows_namespace(namespace)
     }
 
     /// The listener of a node; `None` for ports of mesh roots.
@@ -350,6 +368,11 @@ impl<'a> PathScope<'a> {
         let mut of_object = of_object.iter();
         let includes = |exception: &Exception| match &exception.section {
             None => true,
+            // Of rules, exactly: one without a name is `#` and its index.
+            Some(section) if matches!(key.section, Some(Section::Rule(_))) => {
+                let described = self.world().topology().describe(node);
+                described.split_once('#').map(|(_, own)| own) == Some(section)
+            }
             Some(section) => is_section(self.world(), node, section),
         };
         let (index, _) = of_object.find(|(_, exception)| includes(exception))?;

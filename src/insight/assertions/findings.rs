@@ -1,5 +1,6 @@
 //! What the result of an assertion says, as findings.
 
+use super::result::NO_PATHS;
 use crate::api::v1;
 use crate::insight::Code;
 use v1::assertion_result::Outcome;
@@ -29,7 +30,7 @@ pub fn assertion_findings(result: &v1::AssertionResult) -> Vec<(Code, String)> {
             Code::AssertionUnknown,
             format!("it is not known whether {unknown} of {paths} paths are as expected{first}"),
         );
-    } else if !result.message.is_empty() {
+    } else if !result.message.is_empty() && result.message != NO_PATHS {
         let message = &result.message;
         add(
             Code::AssertionUnknown,
@@ -44,14 +45,13 @@ pub fn assertion_findings(result: &v1::AssertionResult) -> Vec<(Code, String)> {
                 "`{object}` was excepted until {expires}: mend the cause, or renew the entry"
             );
             add(Code::ExceptionExpired, message);
-        } else if exception.paths == 0 && result.message.is_empty() {
+        } else if exception.paths == 0 && result.outcome() != Outcome::Unknown {
             let message = format!("no path of `{object}` needs the exception: remove the entry");
             add(Code::ExceptionUnused, message);
         }
     }
-    if paths == 0 && result.message.is_empty() {
-        let message = "no path is like `paths`: nothing is checked".to_owned();
-        add(Code::AssertionWithoutPaths, message);
+    if result.message == NO_PATHS {
+        add(Code::AssertionWithoutPaths, NO_PATHS.to_owned());
     }
     found
 }

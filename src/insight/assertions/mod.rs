@@ -13,8 +13,9 @@ mod tree;
 mod verdict;
 mod walk;
 
-pub use checker::{AssertionChecker, MAX_ASSERTIONS};
+pub use checker::AssertionChecker;
 pub use findings::assertion_findings;
+pub use result::NOT_CHECKED;
 
 use std::sync::Arc;
 
@@ -22,30 +23,29 @@ use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 use prost::Message;
 
-use self::checker::{CheckedAssertion, DEFAULT_SAMPLES, assertions_of};
+use self::checker::{CheckedAssertion, DEFAULT_SAMPLES, assertions_of, within_limits};
 use super::failure::{MAX_NAMED, shortened};
 use super::lookup::incomplete_kinds;
 use super::paths::{page, token};
 use super::{Failure, PreviewFn, QuerySubject, Visibility};
-use crate::api::{etag, v1};
+use crate::api::{StateReason, etag, v1};
 use crate::snapshot::Snapshot;
-use entail_core::model::{Object, ObjectKey, nearest};
+use entail_core::model::{GroupKind, Object, ObjectKey, nearest};
 
 /// Maximum number of paths that a result names.
 const MAX_SAMPLES: usize = 1_000;
 
-/// Returns the results of all assertions that a caller sees, on the paths that the caller sees, today. Those of a server's
-/// own snapshots are known to its [`AssertionChecker`].
+/// Returns the results of all assertions that a caller sees, on the paths that the caller sees, today.
 pub(super) fn current_results(
     snapshot: &Snapshot,
     visibility: &dyn Visibility,
 ) -> Result<Vec<(ObjectKey, v1::AssertionResult)>, Failure> {
-    let assertions = assertions_of(snapshot, visibility).into_iter().enumerate();
+    let assertions = within_limits(assertions_of(snapshot, visibility));
     let day = (today(), DEFAULT_SAMPLES);
-    let results = assertions.map(|(number, object)| {
+    let results = assertions.map(|(is_within, object)| {
         visibility.budget().check()?;
         let key = object.key.clone();
-        Ok((key, checked(snapshot, (number, object), day, visibility)))
+        Ok((key, checked(snapshot, (is_within, object), day, visibility)))
     });
     results.collect()
 }
@@ -53,11 +53,11 @@ pub(super) fn current_results(
 /// Checks one of the assertions of a snapshot.
 fn checked(
     snapshot: &Snapshot,
-    (number, object): (usize, Arc<Object>),
+    (is_within, object): (bool, Arc<Object>),
     day: (Date, usize),
     visibility: &dyn Visibility,
 ) -> v1::AssertionResult {
-    if number >= MAX_ASSERTIONS {
+    if !is_within {
         return result::not_checked(&object);
     }
     let mut assertion = CheckedAssertion::new(object, snapshot, visibility);
@@ -94,11 +94,12 @@ pub fn check_assertions(
     let budget = visibility.budget();
     let assertions = selected(world, &request.names, visibility)?;
     let count = assertions.len();
+    let assertions = within_limits(assertions);
     let mut room = range.room();
     let mut results: Vec<v1::AssertionResult> = Vec::new();
-    for numbered in assertions.into_iter().enumerate().skip(range.first) {
+    for assertion in assertions.skip(range.first) {
         budget.check()?;
-        let result = checked(world, numbered, (on, samples), visibility);
+        let result = checked(world, assertion, (on, samples), visibility);
         budget.check()?;
         if !room.take(result.encoded_len()) {
             break;
@@ -112,6 +113,8 @@ pub fn check_assertions(
     if not_modified {
         results.clear();
     }
+    let mut kinds = incomplete_kinds(world, &[], visibility);
+    kinds.extend(unread_assertions(world));
     let version = snapshot.version();
     Ok(v1::CheckAssertionsResponse {
         results,
@@ -119,10 +122,18 @@ pub fn check_assertions(
         next_page_token: token(snapshot, next, count),
         version: Some(version.message()),
         synced_at: Some(version.synced_at),
-        kinds: incomplete_kinds(world, &[], visibility),
+        kinds,
         truncated: visibility.is_truncated(),
         etag,
         not_modified,
+    })
+}
+
+/// The kinds of assertions of which not all are known. Look-ups do not report them: no answer depends on them.
+fn unread_assertions(snapshot: &Snapshot) -> impl Iterator<Item = v1::KindState> {
+    GroupKind::assertions().into_iter().filter_map(|kind| {
+        let state = snapshot.world().store().state(&kind)?;
+        Some(StateReason::of(state)?.kind_state(kind.to_string()))
     })
 }
 

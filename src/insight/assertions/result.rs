@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::MAX_ASSERTIONS;
+use super::checker::{MAX_ASSERTIONS, MAX_OF_NAMESPACE};
 use super::document::Assertion;
 use super::tree::Counts;
 use super::verdict::Verdict;
@@ -10,9 +10,14 @@ use crate::api::v1;
 use crate::insight::Visibility;
 use crate::insight::lookup::incomplete_kinds;
 use crate::snapshot::Snapshot;
-use entail_core::model::{GroupKind, Object};
+use entail_core::model::{GroupKind, Object, ObjectKey};
 use v1::assertion_result::Outcome;
 use v1::kind_state::State;
+
+/// The beginning of the message of an assertion beyond the maximum number.
+pub const NOT_CHECKED: &str = "not checked";
+/// The message of a result without paths.
+pub(super) const NO_PATHS: &str = "no path is like `paths`: nothing is checked";
 
 /// What is not known of an assertion as a whole.
 pub(super) enum NotKnown {
@@ -41,7 +46,8 @@ pub(super) fn result(
             Some(what)
         }
         Some(NotKnown::Paths(what)) => Some(what),
-        None => None,
+        // An assertion that is about nothing protects nothing.
+        None => (counts.paths() == 0).then(|| NO_PATHS.to_owned()),
     };
     let outcome = match (counts.failed, counts.unknown, &not_known) {
         (1.., ..) => Outcome::Failed,
@@ -90,7 +96,9 @@ pub(super) fn invalid(object: &Object, why: String) -> v1::AssertionResult {
 pub(super) fn not_checked(object: &Object) -> v1::AssertionResult {
     v1::AssertionResult {
         outcome: Outcome::Unknown.into(),
-        message: format!("not checked: there are more than {MAX_ASSERTIONS} assertions"),
+        message: format!(
+            "{NOT_CHECKED}: there are more than {MAX_ASSERTIONS} assertions, or {MAX_OF_NAMESPACE} in the namespace"
+        ),
         ..named(object)
     }
 }
@@ -140,5 +148,29 @@ pub(super) fn kinds_not_known(
         Some(format!("{}: {}", found.kind, found.message))
     };
     let policies = find(&reads).map(NotKnown::Policies);
-    policies.or_else(|| find(&Snapshot::affects_topology).map(NotKnown::Paths))
+    let paths = policies.or_else(|| find(&Snapshot::affects_topology).map(NotKnown::Paths));
+    paths.or_else(|| missing_root(snapshot, assertion, visibility).map(NotKnown::Paths))
+}
+
+/// A Gateway or Service that the assertion names and that does not exist, or that the caller may not see.
+fn missing_root(
+    snapshot: &Snapshot,
+    assertion: &Assertion,
+    visibility: &dyn Visibility,
+) -> Option<String> {
+    let filter = &assertion.filter;
+    let roots = [
+        (GroupKind::gateway(), &filter.gateways),
+        (GroupKind::service(), &filter.services),
+    ];
+    let named = roots.into_iter().flat_map(|(kind, roots)| {
+        let names = roots.iter().flat_map(|roots| &roots.names);
+        names.map(move |(namespace, name)| {
+            ObjectKey::new(kind.clone(), namespace.clone(), name.clone())
+        })
+    });
+    let store = snapshot.world().store();
+    let exists = |key: &ObjectKey| store.get(key).is_some() && visibility.includes_object(key);
+    let missing = { named }.find(|key| !exists(key))?;
+    Some(format!("`{missing}` does not exist"))
 }

@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use super::document::Assertion;
 use super::filter::{PathContext, PathScope};
 use super::verdict::{Verdict, VerdictId, Verdicts};
+use crate::insight::Budget;
 use crate::snapshot::Snapshot;
 use entail_core::engine::StateId;
 use entail_core::model::{InternalError, Level, OrInternal};
@@ -74,6 +75,20 @@ pub(super) struct Counting<'c> {
     pub verdicts: &'c mut Verdicts,
     /// Maximum number of samples.
     pub samples: usize,
+    /// The work that the caller may cause.
+    pub budget: &'c Budget,
+}
+
+impl Counting<'_> {
+    /// The verdict about the path that ends in a state, with a context.
+    pub fn verdict(&mut self, (state, context): (StateId, PathContext)) -> VerdictId {
+        match self.scope.not_decided(context) {
+            Some(what) => self.verdicts.not_known(what),
+            None => self
+                .verdicts
+                .of(self.snapshot, self.assertion, (state, context)),
+        }
+    }
 }
 
 impl Counts {
@@ -255,11 +270,12 @@ impl CountTree {
         counting: &mut Counting<'_>,
     ) -> Result<(), InternalError> {
         let (engine, most) = (counting.snapshot.engine(), counting.samples);
+        // The caller is gone: the counts are not used.
+        if !counting.budget.step() {
+            return Ok(());
+        }
         if counting.scope.selects(place.context, place.node)? {
-            let at = (place.state, place.context);
-            let id = counting
-                .verdicts
-                .of(counting.snapshot, counting.assertion, at);
+            let id = counting.verdict((place.state, place.context));
             let verdict = (counting.verdicts.get(id), id);
             let exception = place.context.exception;
             entry.counts.add(verdict, exception, first, most);

@@ -1,5 +1,7 @@
 //! Whether single paths are as expected. Equal answers are checked once.
 
+use std::sync::LazyLock;
+
 use hashbrown::{HashMap, HashSet};
 use prost::Message;
 
@@ -9,13 +11,13 @@ use super::filter::PathContext;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::engine::StateId;
-use entail_core::model::GroupKind;
+use entail_core::model::{GroupKind, InternalError, OrInternal};
 use entail_core::profile::PolicyClass;
 use entail_core::topology::NodeId;
 
 /// Maximum work of one check of an assertion, in steps of expressions. What is left is not known.
 const MAX_WORK: u64 = 50_000_000;
-/// Number of verdicts from which on those of former answers are dropped.
+/// Number of verdicts of an assertion from which on all are dropped.
 const MAX_KEPT: usize = 400_000;
 
 /// The number of a verdict in [`Verdicts`].
@@ -64,12 +66,19 @@ impl Verdicts {
         }
     }
 
-    /// Begins another check, with its own bound of work. Drops verdicts if there are many.
+    /// Begins another check, with its own bound of work.
     pub fn begin(&mut self) {
         self.work = 0;
-        if self.by_answer.len() > MAX_KEPT {
-            self.by_answer.clear();
-        }
+    }
+
+    /// Whether there are so many verdicts, most of them of former answers, that they are better dropped.
+    pub fn is_full(&self) -> bool {
+        self.by_answer.len().max(self.all.len()) > MAX_KEPT
+    }
+
+    /// Forgets which answers have been checked.
+    pub fn forget_answers(&mut self) {
+        self.by_answer = HashMap::new();
     }
 
     /// Whether the last check exceeded its bound of work, so that the verdicts of some paths are missing.
@@ -89,7 +98,12 @@ impl Verdicts {
 
     /// A verdict by its number.
     pub fn get(&self, id: VerdictId) -> &Verdict {
-        self.all.get(id as usize).unwrap_or(&Verdict::Passed)
+        static MISSING: LazyLock<Verdict> =
+            LazyLock::new(|| Verdict::Unknown("internal error: a verdict is missing".into()));
+        let verdict = self.all.get(id as usize);
+        verdict
+            .or_internal("a verdict")
+            .unwrap_or_else(|_| &MISSING)
     }
 
     /// The verdict about paths of which something is not known.
@@ -121,11 +135,15 @@ impl Verdicts {
         }
         let policies = assertion.policies.iter().map(|(_, kind)| {
             let encoded = body.policy(kind).map(|(_, bytes)| bytes);
-            let decoded = encoded.map(|bytes| v1::PathPolicies::decode(bytes.as_ref()));
-            decoded.and_then(|decoded| decoded.ok()?.policies.into_iter().next())
+            encoded.map(|bytes| decoded(bytes)).transpose()
         });
-        let policies: Vec<Option<v1::EffectivePolicy>> = policies.collect();
-        let verdict = self.check(snapshot, assertion, &policies, objects);
+        let verdict = match policies.collect::<Result<Vec<_>, InternalError>>() {
+            Ok(policies) => self.check(snapshot, assertion, &policies, objects),
+            Err(error) => {
+                snapshot.fail(error);
+                Verdict::Unknown(error.to_string().into())
+            }
+        };
         let id = self.id(verdict);
         if let Some(key) = key {
             self.by_answer.insert(key, id);
@@ -148,7 +166,13 @@ impl Verdicts {
                 return Verdict::Unknown(format!("{kind}: {}", unknown.message).into());
             }
             let is_listed = is_listed(snapshot, kind);
-            values.push((&**variable, policy_value(policy.as_ref(), is_listed)));
+            match policy_value(policy.as_ref(), is_listed) {
+                Ok(value) => values.push((&**variable, value)),
+                Err(error) => {
+                    snapshot.fail(error);
+                    return Verdict::Unknown(error.to_string().into());
+                }
+            }
         }
         let expectation = &assertion.expectation;
         let path = PathObjects {
@@ -172,6 +196,13 @@ impl Verdicts {
         self.ids.insert(verdict, id);
         id
     }
+}
+
+/// Decodes an encoded field `policies`.
+fn decoded(bytes: &[u8]) -> Result<v1::EffectivePolicy, InternalError> {
+    let policies = v1::PathPolicies::decode(bytes).ok();
+    let policy = policies.and_then(|decoded| decoded.policies.into_iter().next());
+    policy.or_internal("an encoded policy")
 }
 
 /// Whether all profiles of a kind list its policies. Those of different controllers can differ.

@@ -3,7 +3,7 @@
 use super::filter::PathContext;
 use super::tree::{Counting, Counts};
 use crate::insight::Visibility;
-use crate::insight::visible::Visible;
+use crate::insight::visible::{Visible, prepare};
 use entail_core::engine::StateId;
 use entail_core::model::{InternalError, OrInternal};
 use entail_core::topology::{ListedPath, PathVisitor, TrieNodeId, WalkControl};
@@ -30,6 +30,7 @@ pub(super) fn count(
     visibility: &dyn Visibility,
 ) -> Result<(Counts, Vec<String>), InternalError> {
     let (engine, scope) = (counting.snapshot.engine(), counting.scope);
+    prepare(engine, visibility);
     let step = |(state, above): PathEnd, node: TrieNodeId| {
         let context = match above {
             Some(above) => scope.step(above, node)?,
@@ -64,14 +65,7 @@ impl PathCounter<'_, '_> {
             return Ok(());
         }
         let at = (path.state.0, context);
-        let id = match counting.scope.hidden(context) {
-            None => counting
-                .verdicts
-                .of(counting.snapshot, counting.assertion, at),
-            Some(object) => counting
-                .verdicts
-                .not_known(format!("`{object}` may not be read")),
-        };
+        let id = counting.verdict(at);
         let (samples, number) = (self.counts.samples.len(), self.names.len() as u64);
         let verdict = (counting.verdicts.get(id), id);
         self.counts

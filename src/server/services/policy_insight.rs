@@ -21,8 +21,8 @@ use crate::server::services::status::{status_of, within};
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::Snapshot;
 
-/// Maximum time that a request waits for other results.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Maximum time that a request waits for other results, and at most half of the time that a request may take.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Minimum time between two checks of a request that waits.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 
@@ -35,6 +35,8 @@ pub(in crate::server) struct PolicyInsightHandler {
     /// Authenticates tokens for access reviews; without it, no token is required.
     reviews: Option<Arc<dyn TokenAuthenticator>>,
     parts: Arc<VisibleParts>,
+    /// How long a request may wait for other results.
+    max_wait: Duration,
 }
 
 /// What a query is answered from.
@@ -64,6 +66,7 @@ impl PolicyInsightHandler {
             reply_bytes: limits.reply_bytes,
             reviews,
             parts: Arc::default(),
+            max_wait: MAX_WAIT.min(limits.request_timeout / 2),
         }
     }
 
@@ -162,7 +165,12 @@ impl PolicyInsightService for PolicyInsightHandler {
         let change = self.answers.change;
         let mut generation = self.answers.subscriptions.generation();
         let wait = request.get_ref().wait_seconds;
-        let wait = Duration::from_secs(u64::try_from(wait).unwrap_or(0)).min(MAX_WAIT);
+        if wait > 0 && !request.get_ref().manifests.is_empty() {
+            return Err(Status::invalid_argument(
+                "`wait_seconds` and `manifests` exclude each other: what would be after a change is computed once",
+            ));
+        }
+        let wait = Duration::from_secs(u64::try_from(wait).unwrap_or(0)).min(self.max_wait);
         let end = Instant::now() + wait;
         let (metadata, extensions, message) = request.into_parts();
         loop {

@@ -1600,7 +1600,7 @@ pub struct CheckAssertionsRequest {
     /// The `etag` of a previous reply. If the results are the same, they are omitted.
     #[prost(string, tag = "7")]
     pub if_none_match: ::prost::alloc::string::String,
-    /// With `if_none_match`: for how many seconds to wait for other results, at most 60.
+    /// With `if_none_match`, and without `manifests`: for how many seconds to wait for other results, at most 30.
     #[prost(int32, tag = "8")]
     pub wait_seconds: i32,
 }

@@ -98,8 +98,9 @@ impl Engine {
         }
         impact.add_policies(numbers.into_iter().map(|number| (number, key.clone())));
         // Policies reference objects: it matters whether these exist (specification 5.7).
+        // No policy references an assertion.
         let comes_or_goes = versions.0.is_some() != versions.1.is_some();
-        if comes_or_goes {
+        if comes_or_goes && !key.kind.is_assertion() {
             let is_known = |store: &Store| store.count(&key.kind) > 0;
             let mut kinds = self.world().kinds().iter();
             if is_known(before) != is_known(now)

@@ -29,6 +29,12 @@ pub mod groups {
     pub const ENTAIL: &str = "entail.dev";
 }
 
+/// The kinds of assertions.
+const ASSERTIONS: [&str; 2] = [
+    "ClusterEffectivePolicyAssertion",
+    "EffectivePolicyAssertion",
+];
+
 /// The fields of `spec` with target references.
 const TARGET_FIELDS: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
@@ -180,18 +186,14 @@ impl GroupKind {
         self.is(groups::APIEXTENSIONS, "CustomResourceDefinition")
     }
 
-    /// Returns the kinds of assertions: those of a namespace, and those of the whole cluster. No answer depends on them.
+    /// Returns the kinds of assertions: those of the whole cluster, and those of a namespace. No answer depends on them.
     pub fn assertions() -> [Self; 2] {
-        [
-            "EffectivePolicyAssertion",
-            "ClusterEffectivePolicyAssertion",
-        ]
-        .map(|kind| Self::new(groups::ENTAIL, kind))
+        ASSERTIONS.map(|kind| Self::new(groups::ENTAIL, kind))
     }
 
     /// Reports whether this is a kind of assertions.
     pub fn is_assertion(&self) -> bool {
-        &*self.group == groups::ENTAIL && self.kind.ends_with("EffectivePolicyAssertion")
+        &*self.group == groups::ENTAIL && ASSERTIONS.contains(&&*self.kind)
     }
 
     /// Reports whether objects of this kind define policy kinds: CRDs and PolicyProfiles.

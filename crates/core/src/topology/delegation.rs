@@ -251,6 +251,12 @@ impl Topology {
         self.delegations.why_not_followed(rule.node)
     }
 
+    /// Whether requests pass a rule only on the way to child Routes, below Gateways whose controllers follow that
+    /// (specification 1.8).
+    pub fn delegates_only(&self, rule: NodeId) -> bool {
+        self.delegations.delegates_only(rule)
+    }
+
     /// Whether a rule of a route delegates to a Route, directly or through others.
     pub(crate) fn delegates_to(&self, route: &ObjectKey, child: NodeId) -> bool {
         let route = self.route_index.get(route);
