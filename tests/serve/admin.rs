@@ -179,6 +179,24 @@ async fn call_every_method(running: &Running) {
     policies.watch_effective_policies(watch).await.unwrap();
     let resolve = v1::ResolveRequestRequest::default();
     policies.resolve_request(resolve).await.unwrap();
+    call_every_insight_method(running).await;
+    let channel = running.channel().await;
+    check_at(channel.clone(), check_request_of_path(PATH), &[])
+        .await
+        .unwrap();
+    let list = tokio_stream::iter([super::list_services()]);
+    let mut reflection = ServerReflectionClient::new(channel.clone());
+    reflection.server_reflection_info(list).await.unwrap();
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await.unwrap();
+    let path = http::uri::PathAndQuery::from_static("/entail.v1.EffectivePolicyService/Nope");
+    let codec = ProstCodec::<v1::GetTopologyRequest, v1::GetTopologyRequest>::default();
+    let unknown = client.unary(Request::new(v1::GetTopologyRequest::default()), path, codec);
+    assert_eq!(unknown.await.unwrap_err().code(), Code::Unimplemented);
+}
+
+/// Calls each method of PolicyInsightService once.
+async fn call_every_insight_method(running: &Running) {
     let mut insight = running.insight();
     let explain = v1::ExplainRequest {
         name: PATH.to_owned(),
@@ -217,19 +235,6 @@ async fn call_every_method(running: &Running) {
         .get_server_status(v1::GetServerStatusRequest {})
         .await
         .unwrap();
-    let channel = running.channel().await;
-    check_at(channel.clone(), check_request_of_path(PATH), &[])
-        .await
-        .unwrap();
-    let list = tokio_stream::iter([super::list_services()]);
-    let mut reflection = ServerReflectionClient::new(channel.clone());
-    reflection.server_reflection_info(list).await.unwrap();
-    let mut client = tonic::client::Grpc::new(channel);
-    client.ready().await.unwrap();
-    let path = http::uri::PathAndQuery::from_static("/entail.v1.EffectivePolicyService/Nope");
-    let codec = ProstCodec::<v1::GetTopologyRequest, v1::GetTopologyRequest>::default();
-    let unknown = client.unary(Request::new(v1::GetTopologyRequest::default()), path, codec);
-    assert_eq!(unknown.await.unwrap_err().code(), Code::Unimplemented);
 }
 
 /// The values of a metric by its labels, without the label `drop`, which are added up.

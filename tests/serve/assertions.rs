@@ -64,8 +64,53 @@ async fn a_server_checks_its_assertions_after_each_change() {
         result.failures[0].message.contains("{\"marker\":7}"),
         "{result:?}"
     );
-    // A caller who waits is told when the results differ.
+    // What would be after a change is not what is.
+    let request = v1::CheckAssertionsRequest {
+        manifests: policies(2),
+        ..Default::default()
+    };
+    assert_eq!(check(&running, request).await.outcome(), Outcome::Passed);
+    until_metric(&socket, &holds("0.0")).await;
     let mut insight = running.insight();
+    let findings = insight.list_findings(v1::ListFindingsRequest::default());
+    let findings = findings.await.unwrap().into_inner().findings;
+    assert!(
+        findings.iter().any(|finding| finding.code == "E090"),
+        "{findings:?}"
+    );
+    write("policies.yaml", &policies(3));
+    until_metric(&socket, &holds("1.0")).await;
+    std::fs::remove_file(running.manifests().join("assertions.yaml")).unwrap();
+    for _ in 0..200 {
+        if !metrics_of(&socket)
+            .await
+            .contains("entail_assertion_holds{")
+        {
+            running.stop().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("a deleted assertion is still among the metrics");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_waits_is_told_when_the_results_differ() {
+    let running = start(|_| {}).await;
+    let write = |file: &str, text: &str| {
+        std::fs::write(running.manifests().join(file), text).unwrap();
+    };
+    write("policies.yaml", &policies(7));
+    write("assertions.yaml", ASSERTION);
+    let all = v1::CheckAssertionsRequest::default;
+    let mut insight = running.insight();
+    for _ in 0..200 {
+        let reply = insight.check_assertions(all()).await.unwrap().into_inner();
+        if reply.results.iter().any(|result| result.failed == 1) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let request = v1::CheckAssertionsRequest::default();
     let etag = insight
         .check_assertions(request)
@@ -97,33 +142,14 @@ async fn a_server_checks_its_assertions_after_each_change() {
             .message
             .contains("{\"marker\":8}")
     );
-    // What would be after a change is not what is.
-    let request = v1::CheckAssertionsRequest {
+    let both = v1::CheckAssertionsRequest {
         manifests: policies(2),
+        wait_seconds: 1,
         ..Default::default()
     };
-    assert_eq!(check(&running, request).await.outcome(), Outcome::Passed);
-    until_metric(&socket, &holds("0.0")).await;
-    let findings = insight.list_findings(v1::ListFindingsRequest::default());
-    let findings = findings.await.unwrap().into_inner().findings;
-    assert!(
-        findings.iter().any(|finding| finding.code == "E090"),
-        "{findings:?}"
-    );
-    write("policies.yaml", &policies(3));
-    until_metric(&socket, &holds("1.0")).await;
-    std::fs::remove_file(running.manifests().join("assertions.yaml")).unwrap();
-    for _ in 0..200 {
-        if !metrics_of(&socket)
-            .await
-            .contains("entail_assertion_holds{")
-        {
-            running.stop().await;
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("a deleted assertion is still among the metrics");
+    let refused = insight.check_assertions(both).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+    running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

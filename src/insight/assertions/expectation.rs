@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::filter::PathContext;
-use crate::api::v1;
+use super::verdict::PolicyView;
 use entail_core::effective::World;
 use entail_core::expr::Expression;
 use entail_core::model::{
@@ -204,7 +204,7 @@ impl Expectation {
 /// # Errors
 /// The rules are not JSON.
 pub(super) fn policy_value(
-    policy: Option<&v1::EffectivePolicy>,
+    policy: Option<&PolicyView>,
     is_listed: bool,
 ) -> Result<Value, InternalError> {
     let Some(policy) = policy else {

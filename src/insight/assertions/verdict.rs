@@ -34,6 +34,26 @@ pub(super) enum Verdict {
     Unknown(Box<str>),
 }
 
+/// The fields of `PathPolicies` that verdicts depend on: the others, such as origins, need not be decoded.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PoliciesView {
+    #[prost(message, repeated, tag = "1")]
+    policies: Vec<PolicyView>,
+}
+
+/// The fields of `EffectivePolicy` that verdicts depend on.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PolicyView {
+    #[prost(string, optional, tag = "3")]
+    pub spec_json: Option<String>,
+    #[prost(message, repeated, tag = "8")]
+    pub listed: Vec<v1::ListedPolicy>,
+    #[prost(string, tag = "11")]
+    pub not_computed: String,
+    #[prost(message, optional, tag = "12")]
+    unknown: Option<v1::Unknown>,
+}
+
 /// The answers and the objects that a verdict depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct VerdictKey {
@@ -155,7 +175,7 @@ impl Verdicts {
         &mut self,
         snapshot: &Snapshot,
         assertion: &Assertion,
-        policies: &[Option<v1::EffectivePolicy>],
+        policies: &[Option<PolicyView>],
         objects: PathContext,
     ) -> Verdict {
         let world = snapshot.world();
@@ -199,8 +219,8 @@ impl Verdicts {
 }
 
 /// Decodes an encoded field `policies`.
-fn decoded(bytes: &[u8]) -> Result<v1::EffectivePolicy, InternalError> {
-    let policies = v1::PathPolicies::decode(bytes).ok();
+fn decoded(bytes: &[u8]) -> Result<PolicyView, InternalError> {
+    let policies = PoliciesView::decode(bytes).ok();
     let policy = policies.and_then(|decoded| decoded.policies.into_iter().next());
     policy.or_internal("an encoded policy")
 }
@@ -212,4 +232,37 @@ fn is_listed(snapshot: &Snapshot, kind: &GroupKind) -> bool {
         .filter(|known| known.profile().policy == *kind)
         .peekable();
     kinds.peek().is_some() && kinds.all(|kind| kind.profile().class == PolicyClass::Listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_view_of_a_policy_has_its_fields() {
+        let policy = v1::EffectivePolicy {
+            group: "g".to_owned(),
+            kind: "k".to_owned(),
+            spec_json: Some("{}".to_owned()),
+            listed: vec![v1::ListedPolicy {
+                spec_json: "1".to_owned(),
+                ..v1::ListedPolicy::default()
+            }],
+            not_computed: "n".to_owned(),
+            unknown: Some(v1::Unknown {
+                message: "m".to_owned(),
+                ..v1::Unknown::default()
+            }),
+            ..v1::EffectivePolicy::default()
+        };
+        let encoded = v1::PathPolicies {
+            policies: vec![policy.clone()],
+            ..v1::PathPolicies::default()
+        };
+        let view = decoded(&encoded.encode_to_vec()).unwrap();
+        assert_eq!(view.spec_json, policy.spec_json);
+        assert_eq!(view.listed, policy.listed);
+        assert_eq!(view.not_computed, policy.not_computed);
+        assert_eq!(view.unknown, policy.unknown);
+    }
 }

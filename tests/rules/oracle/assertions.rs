@@ -8,11 +8,12 @@ use entail::insight::{
     AccessScope, AssertionChecker, ObjectVisibility, check_assertions, get, list_paths,
 };
 use entail::snapshot::{Snapshot, Version};
-use entail_core::model::{PathName, Root};
+use entail_core::model::{PathName, Root, TrafficPath};
 use entail_core::profile::PolicyClass;
 use jiff::civil::{Date, date};
 use prost::Message;
 use serde_json::{Value, json};
+use v1::assertion_result::Outcome;
 
 use super::follow::{WorldHistory, version};
 use super::profiles::GROUP;
@@ -65,36 +66,49 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
         failing += followed.iter().filter(|result| result.failed > 0).count() as u64;
         let anew = AssertionChecker::default().follow(&snapshot, TODAY);
         let walked = walked(&snapshot);
-        for (at, result) in followed.iter().enumerate() {
-            let at_step = || format!("seed {}, step {step}, {told}", world.seed);
-            if Some(result) != anew.get(at) {
-                let anew = anew.get(at);
-                wrong.push(format!("{}: {result:#?}\nanew: {anew:#?}", at_step()));
-            }
-            if Some(result) != walked.get(at) {
-                let walked = walked.get(at);
-                wrong.push(format!("{}: {result:#?}\nwalked: {walked:#?}", at_step()));
-            }
-            let of = |document: &&Value| document["metadata"]["name"] == name_of(result);
-            let written = written.iter().find(of);
-            let is_valid = result.outcome() != v1::assertion_result::Outcome::Invalid;
-            let valid = written.filter(|_| is_valid && result.message.is_empty());
-            let judged = valid.and_then(|written| judged(&snapshot, written));
-            if let Some((passed, failed)) = judged
-                && (result.paths, result.failed) != (passed + failed, failed)
-            {
-                let written = written.map(ToString::to_string).unwrap_or_default();
-                wrong.push(format!(
-                    "{}: {result:#?}\njudge: {passed} passed, {failed} failed: {written}",
-                    at_step()
-                ));
-            }
-        }
+        let about = format!("seed {}, step {step}, {told}", world.seed);
+        wrong.extend(differences(
+            &snapshot,
+            &written,
+            [&followed, &anew, &walked],
+            &about,
+        ));
         if !wrong.is_empty() {
             break;
         }
     }
     (wrong, failing)
+}
+
+/// What differs between the results of the checker that follows, of a new one, of a walk, and of the judge.
+fn differences(
+    snapshot: &Snapshot,
+    written: &[Value],
+    [followed, anew, walked]: [&[v1::AssertionResult]; 3],
+    about: &str,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (at, result) in followed.iter().enumerate() {
+        for (name, other) in [("anew", anew.get(at)), ("walked", walked.get(at))] {
+            if Some(result) != other {
+                wrong.push(format!("{about}: {result:#?}\n{name}: {other:#?}"));
+            }
+        }
+        let of = |document: &&Value| document["metadata"]["name"] == name_of(result);
+        let written = written.iter().find(of);
+        let is_valid = result.outcome() != Outcome::Invalid && result.message.is_empty();
+        let valid = written.filter(|_| is_valid);
+        let judged = valid.and_then(|written| judged(snapshot, written));
+        if let Some((passed, failed)) = judged
+            && (result.paths, result.failed) != (passed + failed, failed)
+        {
+            let written = written.map(ToString::to_string).unwrap_or_default();
+            wrong.push(format!(
+                "{about}: {result:#?}\njudge: {passed} passed, {failed} failed: {written}"
+            ));
+        }
+    }
+    wrong
 }
 
 fn numbered(step: usize) -> Version {
@@ -147,11 +161,7 @@ fn assertion(rng: &mut Rng, kinds: &[String], number: usize) -> Value {
         "Backend",
     ]);
     let mut paths = json!({"level": level});
-    let is_below = |other: &str| {
-        let levels = ["Gateway", "Listener", "Route", "RouteRule", "Backend"];
-        let at = |name: &str| levels.iter().position(|level| *level == name);
-        at(level) >= at(other)
-    };
+    let is_below = |other: &str| is_below(level, other);
     if !is_own && rng.percent(30) {
         paths["gateways"] = rng.choose(&[
             json!({}),
@@ -168,22 +178,7 @@ fn assertion(rng: &mut Rng, kinds: &[String], number: usize) -> Value {
     if is_below("Route") && rng.percent(25) {
         paths["kinds"] = json!(["HTTPRoute"]);
     }
-    let mut conditions = vec!["size(p) > 0", "size(p) == 0", "!has(p.a)", "p == {}"];
-    if is_below("Route") {
-        conditions.extend([
-            "size(p) > 0 || 'color' in route.labels && route.labels.color == 'red'",
-            "size(p) > 0 || namespace.name != 'shop' || !has(namespace.labels.color)",
-        ]);
-    }
-    if is_below("RouteRule") {
-        conditions.push("size(p) > 0 || rule == null || has(rule.backendRefs)");
-    }
-    if is_below("Backend") {
-        conditions.push("size(p) > 0 || backend.kind == 'Service' && !has(backend.labels.color)");
-    }
-    if !is_own {
-        conditions.push("size(p) > 0 || gateway == null || !has(gateway.labels.color)");
-    }
+    let conditions = conditions(level, is_own);
     let expect = match rng.percent(20) {
         true => json!({"match": {"p": {"a": null}}}),
         false => json!({"cel": rng.pick(&conditions)}),
@@ -206,6 +201,35 @@ fn assertion(rng: &mut Rng, kinds: &[String], number: usize) -> Value {
         "metadata": metadata,
         "spec": spec,
     })
+}
+
+/// Whether a level is at or below another.
+fn is_below(level: &str, other: &str) -> bool {
+    let levels = ["Gateway", "Listener", "Route", "RouteRule", "Backend"];
+    let at = |name: &str| levels.iter().position(|level| *level == name);
+    at(level) >= at(other)
+}
+
+/// The conditions that an assertion about a level can have.
+fn conditions(level: &str, is_own: bool) -> Vec<&'static str> {
+    let is_below = |other: &str| is_below(level, other);
+    let mut conditions = vec!["size(p) > 0", "size(p) == 0", "!has(p.a)", "p == {}"];
+    if is_below("Route") {
+        conditions.extend([
+            "size(p) > 0 || 'color' in route.labels && route.labels.color == 'red'",
+            "size(p) > 0 || namespace.name != 'shop' || !has(namespace.labels.color)",
+        ]);
+    }
+    if is_below("RouteRule") {
+        conditions.push("size(p) > 0 || rule == null || has(rule.backendRefs)");
+    }
+    if is_below("Backend") {
+        conditions.push("size(p) > 0 || backend.kind == 'Service' && !has(backend.labels.color)");
+    }
+    if !is_own {
+        conditions.push("size(p) > 0 || gateway == null || !has(gateway.labels.color)");
+    }
+    conditions
 }
 
 /// Counts the paths that pass and fail, of assertions that only the names of paths and the effective policies decide.
@@ -248,22 +272,7 @@ fn judged(snapshot: &Snapshot, assertion: &Value) -> Option<(u64, u64)> {
         if delegates {
             return None;
         }
-        let is_gateway = matches!(path.root, Root::Gateway { .. });
-        let of_kind = paths.get("kinds").is_none()
-            || path.route.is_some_and(|route| route.kind == "HTTPRoute");
-        let namespace = match (path.route, path.listener_set, &path.root) {
-            (Some(route), ..) => route.namespace,
-            (None, Some(set), _) if path.listener.is_some() => set.namespace,
-            (.., Root::Gateway { namespace, .. } | Root::Mesh { namespace, .. }) => namespace,
-        };
-        let is_of_gateway = paths.get("gateways").is_none() || is_gateway;
-        if !of_kind || !is_of_gateway || own.is_some_and(|own| own != namespace) {
-            continue;
-        }
-        // Routes of a mesh root may lack.
-        if path.route.is_none()
-            && ["Route", "RouteRule", "Backend"].contains(&paths["level"].as_str()?)
-        {
+        if !is_about(paths, own, &path) {
             continue;
         }
         let policy = policy(snapshot, &name, kind);
@@ -272,22 +281,27 @@ fn judged(snapshot: &Snapshot, assertion: &Value) -> Option<(u64, u64)> {
         }) {
             return None;
         }
-        let value: Value = policy
-            .and_then(|policy| policy.spec_json)
-            .map_or_else(|| json!({}), |text| serde_json::from_str(&text).unwrap());
-        let is_empty = value.as_object().is_none_or(serde_json::Map::is_empty);
-        let holds = match condition {
-            "size(p) > 0" => !is_empty,
-            "size(p) == 0" | "p == {}" => is_empty,
-            "!has(p.a)" => value.get("a").is_none(),
-            _ => return None,
-        };
+        let holds = holds(policy, condition)?;
         match holds {
             true => passed += 1,
             false => failed += 1,
         }
     }
     Some((passed, failed))
+}
+
+/// Whether a condition holds for an effective policy; `None` if the judge does not know the condition.
+fn holds(policy: Option<v1::EffectivePolicy>, condition: &str) -> Option<bool> {
+    let value: Value = policy
+        .and_then(|policy| policy.spec_json)
+        .map_or_else(|| json!({}), |text| serde_json::from_str(&text).unwrap());
+    let is_empty = value.as_object().is_none_or(serde_json::Map::is_empty);
+    match condition {
+        "size(p) > 0" => Some(!is_empty),
+        "size(p) == 0" | "p == {}" => Some(is_empty),
+        "!has(p.a)" => Some(value.get("a").is_none()),
+        _ => None,
+    }
 }
 
 /// The effective policy of a kind on a path, as a look-up returns it.
@@ -302,4 +316,21 @@ fn policy(snapshot: &Snapshot, path: &str, kind: &str) -> Option<v1::EffectivePo
     let bytes = reply.encode_to_vec();
     let reply = v1::GetEffectivePoliciesResponse::decode(bytes.as_slice()).ok()?;
     reply.result?.policies.into_iter().next()
+}
+
+/// Whether an assertion with these `paths`, in a namespace if `own` is set, is about a path of its level.
+fn is_about(paths: &Value, own: Option<&str>, path: &TrafficPath<'_>) -> bool {
+    let is_gateway = matches!(path.root, Root::Gateway { .. });
+    let of_kind =
+        paths.get("kinds").is_none() || path.route.is_some_and(|route| route.kind == "HTTPRoute");
+    let namespace = match (path.route, path.listener_set, &path.root) {
+        (Some(route), ..) => route.namespace,
+        (None, Some(set), _) if path.listener.is_some() => set.namespace,
+        (.., Root::Gateway { namespace, .. } | Root::Mesh { namespace, .. }) => namespace,
+    };
+    let is_of_gateway = paths.get("gateways").is_none() || is_gateway;
+    // Paths of a mesh root need no Route.
+    let level = paths["level"].as_str().unwrap_or_default();
+    let has_route = path.route.is_some() || !is_below(level, "Route");
+    of_kind && is_of_gateway && own.is_none_or(|own| own == namespace) && has_route
 }
