@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{DelegatingRules, PathName, Root, RouteStep, RuleStep, TrafficPath};
+use crate::model::{BackendStep, PathName, Root, RouteStep, RuleStep, TrafficPath};
 
 /// One step in the name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,10 @@ pub(super) enum EdgeLabel<'a> {
 impl<'a> EdgeLabel<'a> {
     fn of_route(route: RouteStep<'a>) -> Self {
         EdgeLabel::Route(route.kind, route.namespace, route.name)
+    }
+
+    fn of_backend(backend: BackendStep<'a>) -> Self {
+        EdgeLabel::Backend(backend.kind, backend.namespace, backend.name)
     }
 
     fn of_rule(rule: RuleStep<'a>) -> Self {
@@ -50,11 +54,12 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
-    fn number(self) -> u32 {
+    /// The number that the step consists of, if it does.
+    fn number(self) -> Option<u32> {
         match self {
-            EdgeLabel::RuleIndex(index) => index,
-            EdgeLabel::Port(port) => port.into(),
-            _ => 0,
+            EdgeLabel::RuleIndex(index) => Some(index),
+            EdgeLabel::Port(port) => Some(port.into()),
+            _ => None,
         }
     }
 
@@ -62,8 +67,8 @@ impl<'a> EdgeLabel<'a> {
     pub fn write(self, out: &mut Vec<u8>) {
         let (tag, parts) = self.parts();
         out.push(tag);
-        if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
-            out.extend_from_slice(&self.number().to_le_bytes());
+        if let Some(number) = self.number() {
+            out.extend_from_slice(&number.to_le_bytes());
             return;
         }
         for part in parts {
@@ -75,15 +80,27 @@ impl<'a> EdgeLabel<'a> {
     /// Whether `name` is the encoding of this label. Does not allocate.
     pub fn matches(self, name: &[u8]) -> bool {
         let (tag, parts) = self.parts();
-        let Some(mut remaining) = name.strip_prefix(&[tag]) else {
+        let Some((first, mut remaining)) = name.split_first() else {
             return false;
         };
-        if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
-            return remaining == self.number().to_le_bytes();
+        if *first != tag {
+            return false;
+        }
+        if let Some(number) = self.number() {
+            return remaining == number.to_le_bytes();
         }
         for part in parts {
-            let after = remaining.strip_prefix(part.as_bytes());
-            let Some(after) = after.and_then(|after| after.strip_prefix(b"/")) else {
+            // Comparing nothing would be a call of a function, too.
+            if !part.is_empty() {
+                let Some((start, after)) = remaining.split_at_checked(part.len()) else {
+                    return false;
+                };
+                if start != part.as_bytes() {
+                    return false;
+                }
+                remaining = after;
+            }
+            let Some((b'/', after)) = remaining.split_first() else {
                 return false;
             };
             remaining = after;
@@ -92,60 +109,54 @@ impl<'a> EdgeLabel<'a> {
     }
 }
 
-/// The steps in the name of a path.
-pub(super) fn labels<'a>(path: &PathName<'a>) -> impl Iterator<Item = EdgeLabel<'a>> {
-    let (above, delegating, below) = match path {
-        PathName::GatewayClass(name) => (
-            [Some(EdgeLabel::GatewayClass(name)), None, None, None],
-            DelegatingRules::default(),
-            [None; 4],
-        ),
-        PathName::Namespace(name) => (
-            [Some(EdgeLabel::Namespace(name)), None, None, None],
-            DelegatingRules::default(),
-            [None; 4],
-        ),
-        PathName::Traffic(path) => (labels_of_root(path), path.delegating, labels_of_route(path)),
+/// Calls `f` with each step in the name of a path, from the root down, until it returns false. Returns whether it
+/// returned true for all of them.
+pub(super) fn each_label<'a, E>(
+    path: &PathName<'a>,
+    f: &mut dyn FnMut(EdgeLabel<'a>) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let path = match path {
+        PathName::GatewayClass(name) => return f(EdgeLabel::GatewayClass(name)),
+        PathName::Namespace(name) => return f(EdgeLabel::Namespace(name)),
+        PathName::Traffic(path) => path,
     };
-    let delegating = delegating
-        .iter()
-        .flat_map(|(route, rule)| [EdgeLabel::of_route(route), EdgeLabel::of_rule(rule)]);
-    let above = above.into_iter().flatten();
-    above.chain(delegating).chain(below.into_iter().flatten())
+    if !each_label_above_routes(path, f)? {
+        return Ok(false);
+    }
+    if !path.delegating.is_empty() {
+        for (route, rule) in path.delegating.iter() {
+            if !f(EdgeLabel::of_route(route))? || !f(EdgeLabel::of_rule(rule))? {
+                return Ok(false);
+            }
+        }
+    }
+    let mut step = |label: Option<EdgeLabel<'a>>| label.map_or(Ok(true), &mut *f);
+    Ok(step(path.route.map(EdgeLabel::of_route))?
+        && step(path.rule.map(EdgeLabel::of_rule))?
+        && step(path.backend.map(EdgeLabel::of_backend))?
+        && step(path.port.map(EdgeLabel::Port))?)
 }
 
 /// The steps down to the listener.
-fn labels_of_root<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
-    let (root, root_port) = match path.root {
+fn each_label_above_routes<'a, E>(
+    path: &TrafficPath<'a>,
+    f: &mut dyn FnMut(EdgeLabel<'a>) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let (root, port) = match path.root {
         Root::Gateway { namespace, name } => (EdgeLabel::Gateway(namespace, name), None),
         Root::Mesh {
             client,
             namespace,
             name,
             port,
-        } => (
-            EdgeLabel::Service(namespace, name, client),
-            port.map(EdgeLabel::Port),
-        ),
+        } => (EdgeLabel::Service(namespace, name, client), port),
     };
-    [
-        Some(root),
-        root_port,
-        path.listener_set
-            .map(|s| EdgeLabel::ListenerSet(s.namespace, s.name)),
-        path.listener.map(EdgeLabel::Listener),
-    ]
-}
-
-/// The steps from the route on.
-fn labels_of_route<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
-    [
-        path.route.map(EdgeLabel::of_route),
-        path.rule.map(EdgeLabel::of_rule),
-        path.backend
-            .map(|b| EdgeLabel::Backend(b.kind, b.namespace, b.name)),
-        path.port.map(EdgeLabel::Port),
-    ]
+    let mut step = |label: Option<EdgeLabel<'a>>| label.map_or(Ok(true), &mut *f);
+    let set = path.listener_set;
+    Ok(step(Some(root))?
+        && step(port.map(EdgeLabel::Port))?
+        && step(set.map(|set| EdgeLabel::ListenerSet(set.namespace, set.name)))?
+        && step(path.listener.map(EdgeLabel::Listener))?)
 }
 
 /// Appends the step with an encoded label to the name of a path.

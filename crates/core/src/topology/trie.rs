@@ -16,7 +16,7 @@ use std::sync::Arc;
 use hashbrown::DefaultHashBuilder;
 use rpds::RedBlackTreeMapSync;
 
-use super::edge_label::{self, EdgeLabel, labels};
+use super::edge_label::{self, EdgeLabel, each_label};
 use super::label_text::LabelText;
 use super::{NodeId, RootController, RootKind};
 use crate::model::{
@@ -166,7 +166,7 @@ impl PathTrie {
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
         let mut at = None;
-        for label in labels(path) {
+        each_label(path, &mut |label| {
             let found = match (self.child(at, label)?, label) {
                 // A client without paths of its own takes those of `*` (specification 1.3).
                 (None, EdgeLabel::Service(namespace, name, _)) => {
@@ -174,13 +174,12 @@ impl PathTrie {
                 }
                 (found, _) => found,
             };
-            let Some(found) = found else {
-                return Ok(false);
-            };
-            at = Some(found);
-            visit(found);
-        }
-        Ok(at.is_some())
+            at = found;
+            if let Some(found) = found {
+                visit(found);
+            }
+            Ok(found.is_some())
+        })
     }
 
     /// The roots of all paths.
