@@ -206,8 +206,8 @@ impl<T: Copy> PagedTable<T> {
 
     fn resize(&mut self, capacity: usize, hash_of: &impl Fn(&T) -> u64) {
         let before = std::mem::take(&mut self.slots);
-        // A page of slots costs as much as all of its slots.
-        let capacity = capacity.next_multiple_of(8);
+        // The last page has all of its slots anyway; with more of them there are fewer collisions.
+        let capacity = capacity.next_multiple_of(PAGE);
         self.slots = PagedVec::filled(Slot::Empty, capacity);
         self.used = self.length;
         for slot in before.iter() {
