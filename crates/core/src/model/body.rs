@@ -156,15 +156,11 @@ impl fmt::Debug for Rules {
 
 /// A part of an encoded value. It is read where it is: nothing is copied but what [`value`](Self::value) decodes.
 #[derive(Clone, Copy)]
-pub struct Encoded<'b>(Reader<'b>);
+pub struct Encoded<'b>(pub(super) Reader<'b>);
 
 impl<'b> Encoded<'b> {
     /// An object without fields.
     pub const EMPTY_OBJECT: Encoded<'static> = Encoded(Reader(&[tag::MAP, 0]));
-
-    pub(super) fn reader(self) -> Reader<'b> {
-        self.0
-    }
 
     /// The content of an object or of a list, which is empty for any other value.
     fn content_of(self, tag: u8) -> Reader<'b> {

@@ -7,7 +7,8 @@ impl Encoded<'_> {
     /// 5.2).
     pub(crate) fn write_json(self, out: &mut Vec<u8>) {
         let start = out.len();
-        if write(&mut self.reader(), false, out).is_none() {
+        let mut reader = self.0;
+        if write(&mut reader, false, out).is_none() {
             // No value that was encoded ends early.
             out.truncate(start);
             out.extend_from_slice(b"null");
