@@ -83,7 +83,7 @@ pub fn unknown_state(kind: String, reason: &str, message: &str) -> v1::KindState
 /// Converts the origin of a unit.
 pub fn origin(origin: &Origin) -> v1::Origin {
     v1::Origin {
-        unit: origin.unit.to_string(),
+        unit: origin.unit.text(),
         policies: origin.policies.iter().map(policy_ref).collect(),
         object: origin
             .object

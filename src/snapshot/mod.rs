@@ -148,16 +148,19 @@ impl Snapshot {
     }
 
     fn reach(&self, path: &PathName<'_>) -> Result<Option<&Arc<PathAnswer>>, InternalError> {
-        let mut state = Ok(0);
-        let step = |node| {
-            if let Ok(above) = state {
-                state = self.transitions.after(above, node);
-            }
+        let (mut state, mut failure) = (0, None);
+        let step = |node| match self.transitions.after(state, node) {
+            Ok(next) => state = next,
+            // Later steps fail, too, or come to nothing.
+            Err(error) => failure = failure.or(Some(error)),
         };
         if !self.trie.walk(path, step)? {
             return Ok(None);
         }
-        Ok(Some(self.body(state?)?))
+        match failure {
+            None => Ok(Some(self.body(state)?)),
+            Some(error) => Err(error),
+        }
     }
 
     fn body(&self, state: StateId) -> Result<&Arc<PathAnswer>, InternalError> {

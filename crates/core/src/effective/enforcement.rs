@@ -338,7 +338,7 @@ impl<'f, 'p> FoldIndex<'f, 'p> {
         let mut covering = self.units.at_or_above(&unit.0);
         covering.any(|found| {
             let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-            value_at(&found.value, below).is_some_and(is_leaf)
+            value_at(&found.value.decoded(), below).is_some_and(is_leaf)
                 && self.folded.policies(found).any(|p| p == policy)
         }) || self.is_filled(unit, policy)
     }
@@ -377,7 +377,7 @@ impl<'f, 'p> FoldIndex<'f, 'p> {
         }
         let above = self.units.at_or_above(&unit.0).filter(|found| {
             let below = unit.0.get(found.unit.0.len()..).unwrap_or_default();
-            is_at_or_above(&found.value, below)
+            is_at_or_above(&found.value.decoded(), below)
         });
         let holders = above.chain(self.units.at_or_below(&unit.0));
         let by_others = |found: &&&MergedUnit<'_>| {
@@ -454,7 +454,7 @@ fn share(
         policy,
         won,
         lost,
-        additions: others.any(|unit| adds(&mut unit.unit.clone(), &unit.value, &own)),
+        additions: others.any(|unit| adds(&mut unit.unit.clone(), &unit.value.decoded(), &own)),
         overridden_by,
         is_refused: folded.refused.contains(&policy),
     })

@@ -126,7 +126,7 @@ impl PolicyKind {
             .iter()
             .map(|unit| UnitExplanation {
                 unit: unit.unit.clone(),
-                value: (!unit.value.is_null()).then(|| unit.value.clone().into_owned()),
+                value: (!unit.value.is_null()).then(|| unit.value.decoded().into_owned()),
                 origin: self.origin(folded, unit.unit.clone(), &unit.sources, own),
                 overridden: Vec::new(),
             })

@@ -61,7 +61,8 @@ impl Transitions {
     /// # Errors
     /// There is no such state or trie node, or no path has this transition.
     pub fn after(&self, state: StateId, node: TrieNodeId) -> Result<StateId, InternalError> {
-        let after = self.next(state, self.symbol(node)?);
+        let symbol = self.symbols.get(node.index());
+        let after = symbol.and_then(|symbol| self.next(state, *symbol));
         after.or_internal("the state after a node")
     }
 

@@ -1,7 +1,5 @@
 //! Folds the stack of a path into one set of rules (specification 6).
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use super::instances::InstanceFold;
@@ -10,6 +8,7 @@ use super::removal::{self, Exclusion};
 use super::shape::{Schemas, ShapeRules};
 use super::trace::{Loss, LossTracer};
 use super::tree::{Leaf, MergeTree, decompose};
+use super::unit_value::UnitValue;
 use super::{BlockSource, Layer, Stack, StackGroup};
 use crate::model::{BlockName, Direction, Level, LossReason, ObjectKey, Strategy, Unit};
 use crate::profile::{Block, FoldOrder, FoldSpan, Profile, SameTarget};
@@ -64,7 +63,7 @@ pub struct MergedUnit<'p> {
     /// The unit.
     pub unit: Unit,
     /// Its value; null for a tombstone.
-    pub value: Cow<'p, Value>,
+    pub value: UnitValue<'p>,
     /// Indexes in [`FoldResult::sources`].
     pub sources: Vec<usize>,
 }
@@ -239,7 +238,7 @@ pub fn fold<'p>(
     let text = tree.filter(|_| is_text).and_then(MergeTree::to_json);
     let spec = tree.filter(|_| !is_text).map(MergeTree::pruned);
     let strategy = strategy.filter(|_| failed.is_empty());
-    let (units, filled) = units(merged, replaced);
+    let (units, filled) = units(merged, replaced, is_text);
     FoldResult {
         spec,
         text,
@@ -286,17 +285,21 @@ fn removed<'p>(
 }
 
 /// Returns the units of a result, and the empty objects and lists that were filled. `replaced` are the units
-/// that fields of the object stand for.
+/// that fields of the object stand for. With `is_text` values stay encoded: nothing looks into them.
 fn units<'p>(
     merged: Option<Side<'p>>,
     replaced: Vec<MergedUnit<'p>>,
+    is_text: bool,
 ) -> (Vec<MergedUnit<'p>>, Vec<FilledUnit>) {
     let (mut units, mut filled) = (Vec::new(), Vec::new());
     if let Some(side) = merged {
         let mut add_unit = |unit, leaf: Leaf<'p>| {
             units.push(MergedUnit {
                 unit,
-                value: leaf.value,
+                value: match is_text {
+                    true => leaf.value,
+                    false => UnitValue::Decoded(leaf.value.into_decoded()),
+                },
                 sources: leaf.sources,
             });
         };

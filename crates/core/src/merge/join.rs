@@ -1,8 +1,6 @@
 //! Joins two sides of a merge: the lower, more specific one and the higher one (specification 5.2,
 //! 6.1).
 
-use std::borrow::Cow;
-
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
@@ -10,6 +8,7 @@ use super::reduce::{Reduction, reduce, united};
 use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
 use super::trace::LossTracer;
 use super::tree::{Items, Leaf, MergeTree, item_segment};
+use super::unit_value::UnitValue;
 use crate::model::{Direction, Granularity, Segment};
 use crate::profile::{ListOrder, ReduceFunction};
 
@@ -252,7 +251,7 @@ impl<'v> Merger<'_, '_, 'v> {
                 let mut sources = lower.sources();
                 sources.extend(higher.sources());
                 MergeTree::Leaf(Leaf {
-                    value: Cow::Owned(value),
+                    value: UnitValue::Decoded(value),
                     sources,
                     set: lower.is_set() && higher.is_set(),
                     merged: Vec::new(),
@@ -269,11 +268,14 @@ impl<'v> Merger<'_, '_, 'v> {
             (MergeTree::Leaf(mut existing), MergeTree::Leaf(offered))
                 if existing.set && offered.set =>
             {
-                let (Value::Array(own), Value::Array(others)) = (&*existing.value, &*offered.value)
-                else {
+                let united = match (&*existing.value.decoded(), &*offered.value.decoded()) {
+                    (Value::Array(own), Value::Array(others)) => Some(united(own, others)),
+                    _ => None,
+                };
+                let Some(united) = united else {
                     return self.winner_of(MergeTree::Leaf(existing), MergeTree::Leaf(offered));
                 };
-                existing.value = Cow::Owned(Value::Array(united(own, others)));
+                existing.value = UnitValue::Decoded(united.into());
                 existing.sources.extend(offered.sources);
                 MergeTree::Leaf(existing)
             }

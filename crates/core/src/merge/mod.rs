@@ -10,12 +10,14 @@ mod schema;
 mod shape;
 mod trace;
 mod tree;
+mod unit_value;
 mod units;
 mod write;
 
 pub use fold::{FilledUnit, FoldDetail, FoldResult, MergedUnit, fold};
 pub use shape::Schemas;
 pub use trace::Loss;
+pub use unit_value::UnitValue;
 pub use units::{joined_units_of, leaves_of, pruned, units_of, value_at};
 
 use crate::model::{BlockName, Level, Strategy};

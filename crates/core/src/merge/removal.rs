@@ -2,13 +2,12 @@
 //! 5.7), fields that exclude each other (specification 5.12), and values that fields of the object replace
 //! (specification 6.4).
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::fold::MergedUnit;
 use super::trace::LossTracer;
 use super::tree::MergeTree;
+use super::unit_value::UnitValue;
 use super::{BlockSource, Stack};
 use crate::model::{BlockName, Direction, LossReason, ObjectKey, Segment, Unit};
 use crate::profile::{Block, Profile};
@@ -83,8 +82,8 @@ fn is_from(tree: &MergeTree<'_>, place: &Unit, source: usize) -> bool {
 /// Whether the value at a place is true.
 fn is_true(tree: &MergeTree<'_>, place: &Unit) -> bool {
     let mut found = false;
-    tree.leaves_at(&place.0, &mut |_, value| {
-        found = *value == Value::Bool(true);
+    tree.leaves_at(&place.0, &mut |_, is_true| {
+        found = is_true;
     });
     found
 }
@@ -188,7 +187,7 @@ pub(super) fn replace<'p>(
             tree.cut(&unit.0);
             replaced.push(MergedUnit {
                 unit: unit.clone(),
-                value: Cow::Owned(Value::Null),
+                value: UnitValue::Decoded(Value::Null),
                 sources: vec![own],
             });
         }

@@ -101,11 +101,14 @@ impl<'s> LossTracer<'s> {
             return;
         };
         before.leaves(&mut Vec::new(), &mut |unit, leaf| {
+            let whole;
             let (lost, value) = if name.covers(&unit) {
-                (unit, Some(leaf.value.as_ref()))
+                whole = leaf.value.decoded();
+                (unit, Some(&*whole))
             } else if unit.covers(name) {
                 let below = name.0.get(unit.0.len()..).unwrap_or_default();
-                (name.clone(), super::units::value_at(&leaf.value, below))
+                whole = leaf.value.decoded();
+                (name.clone(), super::units::value_at(&whole, below))
             } else {
                 return;
             };
@@ -142,7 +145,7 @@ impl<'s> LossTracer<'s> {
                 losses.push(Loss {
                     unit: unit.clone(),
                     source,
-                    value: leaf.value.as_ref().clone(),
+                    value: leaf.value.decoded().into_owned(),
                     reason: reason(source),
                 });
             }

@@ -1,11 +1,11 @@
 //! A tree of rules, split into units with their sources.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
+use super::unit_value::UnitValue;
 use crate::model::{Encoded, Segment, Unit};
 
 /// A node of the tree.
@@ -22,7 +22,7 @@ pub(super) enum MergeTree<'v> {
 /// One unit: a value and the indexes of the sources that set it.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf<'v> {
-    pub value: Cow<'v, Value>,
+    pub value: UnitValue<'v>,
     pub sources: Vec<usize>,
     /// Whether the value is a list that the schema of its own block describes as a set (specification 5.2,
     /// 11.43).
@@ -55,7 +55,7 @@ pub(super) fn decompose<'v>(
 ) -> MergeTree<'v> {
     let mut position = Vec::new();
     if shapes.at(&position) == Shape::Atomic || rules.is_empty() {
-        return MergeTree::unit(Cow::Owned(rules.value()), source);
+        return MergeTree::unit(rules, source);
     }
     MergeTree::of_fields(fields(rules, source, shapes, &mut position))
 }
@@ -81,7 +81,6 @@ fn tree<'v>(
     shapes: &ShapeRules<'_>,
     position: &mut Vec<SegmentRef<'v>>,
 ) -> MergeTree<'v> {
-    let unit = || Cow::Owned(value.value());
     match shapes.at(position) {
         Shape::Granular | Shape::Keyed(_) | Shape::Set
             if value.is_object() && !value.is_empty() =>
@@ -101,13 +100,13 @@ fn tree<'v>(
                     merged: Vec::new(),
                 })
             }
-            None => MergeTree::unit(unit(), source),
+            None => MergeTree::unit(value, source),
         },
         _ if value.is_list() => MergeTree::Leaf(Leaf {
             set: shapes.is_set(position),
-            ..Leaf::new(unit(), source)
+            ..Leaf::new(value, source)
         }),
-        _ => MergeTree::unit(unit(), source),
+        _ => MergeTree::unit(value, source),
     }
 }
 
@@ -133,7 +132,7 @@ fn item_keys(list: Encoded<'_>, keys: &[String]) -> Option<Vec<ItemKey>> {
 }
 
 impl<'v> MergeTree<'v> {
-    pub fn unit(value: Cow<'v, Value>, source: usize) -> Self {
+    fn unit(value: Encoded<'v>, source: usize) -> Self {
         MergeTree::Leaf(Leaf::new(value, source))
     }
 
@@ -146,7 +145,7 @@ impl<'v> MergeTree<'v> {
 
     /// Reports whether the node is an empty list.
     pub fn is_empty_list(&self) -> bool {
-        matches!(self, MergeTree::Leaf(leaf) if leaf.value.as_array().is_some_and(Vec::is_empty))
+        matches!(self, MergeTree::Leaf(leaf) if leaf.value.is_empty_list())
     }
 
     /// Reports whether the node is a list that the schema of its own block describes as a set.
@@ -158,7 +157,7 @@ impl<'v> MergeTree<'v> {
     pub fn is_object(&self) -> bool {
         match self {
             MergeTree::Object(_) => true,
-            MergeTree::Leaf(leaf) => leaf.value.as_object().is_some_and(Map::is_empty),
+            MergeTree::Leaf(leaf) => leaf.value.is_empty_object(),
             MergeTree::Items(_) => false,
         }
     }
@@ -211,7 +210,7 @@ impl<'v> MergeTree<'v> {
     /// Returns the value, including tombstones.
     pub fn raw(&self) -> Value {
         match self {
-            MergeTree::Leaf(leaf) => leaf.value.as_ref().clone(),
+            MergeTree::Leaf(leaf) => leaf.value.decoded().into_owned(),
             MergeTree::Object(object) => object
                 .fields
                 .iter()
@@ -225,7 +224,7 @@ impl<'v> MergeTree<'v> {
     /// Returns the value without tombstones. Their parents are kept (specification 5.2).
     pub fn pruned(&self) -> Value {
         match self {
-            MergeTree::Leaf(leaf) => without_nulls(&leaf.value),
+            MergeTree::Leaf(leaf) => leaf.value.without_nulls(),
             MergeTree::Object(object) => object
                 .fields
                 .iter()
@@ -267,7 +266,8 @@ impl<'v> MergeTree<'v> {
     /// value.
     pub fn filled(&self, above: &mut Vec<Segment>, f: &mut dyn FnMut(&[Segment], usize, Value)) {
         let (merged, empty) = match self {
-            MergeTree::Leaf(leaf) => (&leaf.merged, leaf.value.as_ref().clone()),
+            MergeTree::Leaf(leaf) if leaf.merged.is_empty() => return,
+            MergeTree::Leaf(leaf) => (&leaf.merged, leaf.value.decoded().into_owned()),
             MergeTree::Object(object) => (&object.merged, Value::Object(Map::new())),
             MergeTree::Items(list) => (&list.merged, Value::Array(Vec::new())),
         };
@@ -331,15 +331,17 @@ impl<'v> MergeTree<'v> {
     }
 
     /// Calls `f` with each leaf at or below a place, or with the leaf above it that has a value there, and with
-    /// that value.
-    pub fn leaves_at(&self, place: &[Segment], f: &mut dyn FnMut(&Leaf<'v>, &Value)) {
+    /// whether that value is true.
+    pub fn leaves_at(&self, place: &[Segment], f: &mut dyn FnMut(&Leaf<'v>, bool)) {
         match (self, place.split_first()) {
             (MergeTree::Leaf(leaf), _) => {
-                if let Some(value) = super::units::value_at(&leaf.value, place) {
-                    f(leaf, value);
+                if let Some(is_true) = leaf.value.is_true_at(place) {
+                    f(leaf, is_true);
                 }
             }
-            (_, None) => self.leaves(&mut Vec::new(), &mut |_, leaf| f(leaf, leaf.value.as_ref())),
+            (_, None) => self.leaves(&mut Vec::new(), &mut |_, leaf| {
+                f(leaf, leaf.value.is_true_at(&[]).unwrap_or_default());
+            }),
             (MergeTree::Object(object), Some((Segment::Field(name), below))) => {
                 if let Some(tree) = object.fields.get(&**name) {
                     tree.leaves_at(below, f);
@@ -372,7 +374,7 @@ impl<'v> MergeTree<'v> {
             }
             // A name below a unit is removed from the value of the unit (specification 11.8).
             (MergeTree::Leaf(leaf), _) if leaf.value.is_object() => {
-                cut_value(leaf.value.to_mut(), name)
+                leaf.value.edit(|value| cut_value(value, name))
             }
             _ => false,
         }
@@ -380,9 +382,9 @@ impl<'v> MergeTree<'v> {
 }
 
 impl<'v> Leaf<'v> {
-    fn new(value: Cow<'v, Value>, source: usize) -> Self {
+    fn new(value: Encoded<'v>, source: usize) -> Self {
         Self {
-            value,
+            value: UnitValue::Encoded(value),
             sources: vec![source],
             set: false,
             merged: Vec::new(),

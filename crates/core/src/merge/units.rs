@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::shape::{Schemas, ShapeRules};
 use super::tree::{decompose, without_nulls};
-use crate::model::{BlockName, Granularity, Rules, Segment, Unit};
+use crate::model::{BlockName, Encoded, Granularity, Rules, Segment, Unit};
 use crate::profile::{Block, Profile};
 
 /// Returns the units of a block, by the granularity of its strategy (specification 4.3).
@@ -69,6 +69,19 @@ pub fn value_at<'v>(value: &'v Value, unit: &[Segment]) -> Option<&'v Value> {
             keys.iter().all(|(name, expected)| {
                 item.get(&**name)
                     .is_some_and(|value| crate::model::item_value(value) == *expected)
+            })
+        }),
+    })
+}
+
+/// Returns the encoded value of a unit below a value.
+pub(super) fn encoded_at<'v>(value: Encoded<'v>, unit: &[Segment]) -> Option<Encoded<'v>> {
+    unit.iter().try_fold(value, |value, segment| match segment {
+        Segment::Field(name) => value.get(name),
+        Segment::Item(keys) => value.items().find(|item| {
+            keys.iter().all(|(name, expected)| {
+                item.get(name)
+                    .is_some_and(|value| crate::model::item_value(&value.value()) == *expected)
             })
         }),
     })

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::tree::MergeTree;
+use super::unit_value::UnitValue;
+use crate::model::write_text;
 
 impl MergeTree<'_> {
     /// Returns the value without tombstones as compact JSON with sorted keys (specification 5.2, 6.5).
@@ -14,7 +16,10 @@ impl MergeTree<'_> {
 
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            MergeTree::Leaf(leaf) => write_value(&leaf.value, out),
+            MergeTree::Leaf(leaf) => match &leaf.value {
+                UnitValue::Encoded(value) => value.write_json(out),
+                UnitValue::Decoded(value) => write_value(value, out),
+            },
             MergeTree::Object(object) => {
                 let fields = object.fields.iter().filter(|(_, tree)| !tree.is_null());
                 write_fields(fields, out, |tree, out| tree.write(out));
@@ -54,7 +59,7 @@ fn write_fields<K: AsRef<str>, V>(
         if at > 0 {
             out.push(b',');
         }
-        write_plain(&name.as_ref(), out);
+        write_text(name.as_ref(), out);
         out.push(b':');
         write(value, out);
     }

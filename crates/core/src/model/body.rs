@@ -16,7 +16,7 @@ pub struct Body(Box<[u8]>);
 
 /// What an encoded value starts with. Numbers are kept in binary form: a number can differ in the last place after it
 /// was written as a decimal text and read again.
-mod tag {
+pub(super) mod tag {
     pub const NULL: u8 = 0;
     pub const FALSE: u8 = 1;
     pub const TRUE: u8 = 2;
@@ -109,6 +109,26 @@ impl Rules {
         Self(Body(out.into()))
     }
 
+    /// Copies some fields of an object, by their names.
+    pub fn picked(object: Encoded<'_>, is_picked: impl Fn(&str) -> bool) -> Self {
+        let mut content = Vec::new();
+        let mut rest = object.content_of(tag::MAP);
+        while let before = rest.0
+            && let Some(name) = rest.text()
+            && rest.skip().is_some()
+        {
+            if is_picked(name) {
+                let length = before.len() - rest.0.len();
+                content.extend_from_slice(before.get(..length).unwrap_or_default());
+            }
+        }
+        let mut out = Vec::with_capacity(content.len() + 4);
+        out.push(tag::MAP);
+        encode_length(content.len() as u64, &mut out);
+        out.append(&mut content);
+        Self(Body(out.into()))
+    }
+
     /// Decodes the rules.
     pub fn to_map(&self) -> Map<String, Value> {
         match self.0.value() {
@@ -136,9 +156,28 @@ impl fmt::Debug for Rules {
 
 /// A part of an encoded value. It is read where it is: nothing is copied but what [`value`](Self::value) decodes.
 #[derive(Clone, Copy)]
-pub struct Encoded<'b>(Reader<'b>);
+pub struct Encoded<'b>(pub(super) Reader<'b>);
 
 impl<'b> Encoded<'b> {
+    /// An object without fields.
+    pub const EMPTY_OBJECT: Encoded<'static> = Encoded(Reader(&[tag::MAP, 0]));
+
+    /// The content of an object or of a list, which is empty for any other value.
+    fn content_of(self, tag: u8) -> Reader<'b> {
+        self.0.content(tag).unwrap_or(Reader(&[]))
+    }
+
+    /// The text, if the value is one.
+    pub fn text(mut self) -> Option<&'b str> {
+        (self.0.byte()? == tag::STRING).then_some(())?;
+        self.0.text()
+    }
+
+    /// The value at a field path of a profile, like [`at_path`](super::at_path).
+    pub fn at_path(self, path: &[FieldStep], any: Option<usize>) -> Option<Self> {
+        self.0.follow(path, any).map(Self)
+    }
+
     /// Decodes the value.
     pub fn value(mut self) -> Value {
         self.0.value().unwrap_or_default()
@@ -181,9 +220,26 @@ impl<'b> Encoded<'b> {
         found.filter(|_| !path.is_empty())
     }
 
+    /// Reports whether two values are equal but for some fields, if both are objects.
+    pub fn equals_without(self, other: Self, names: &[&str]) -> bool {
+        if !self.is_object() || !other.is_object() {
+            return self.0.encoded() == other.0.encoded();
+        }
+        let others = other.fields();
+        let mut others = others.filter(|(name, _)| !names.contains(name));
+        let mut mine = self.fields().filter(|(name, _)| !names.contains(name));
+        let same = |(name, value): (&str, Self)| {
+            let other = others.next();
+            other.is_some_and(|(found, other)| {
+                name == found && value.0.encoded() == other.0.encoded()
+            })
+        };
+        mine.all(same) && others.next().is_none()
+    }
+
     /// The fields of an object, sorted by name; nothing of any other value.
     pub fn fields(self) -> impl Iterator<Item = (&'b str, Self)> {
-        let mut rest = self.0.content(tag::MAP).unwrap_or(Reader(&[]));
+        let mut rest = self.content_of(tag::MAP);
         std::iter::from_fn(move || {
             let name = rest.text()?;
             let value = Self(rest);
@@ -194,7 +250,7 @@ impl<'b> Encoded<'b> {
 
     /// The items of a list; nothing of any other value.
     pub fn items(self) -> impl Iterator<Item = Self> {
-        let mut rest = self.0.content(tag::LIST).unwrap_or(Reader(&[]));
+        let mut rest = self.content_of(tag::LIST);
         std::iter::from_fn(move || {
             let value = Self(rest);
             rest.skip()?;
@@ -227,6 +283,12 @@ impl Serialize for Encoded<'_> {
             // Numbers and null, which need no memory.
             _ => self.value().serialize(serializer),
         }
+    }
+}
+
+impl fmt::Debug for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value())
     }
 }
 
@@ -307,10 +369,10 @@ fn encode_length(mut number: u64, out: &mut Vec<u8>) {
 
 /// Reads encoded values. `None` is the end, or bytes that [`encode`] does not write.
 #[derive(Clone, Copy)]
-struct Reader<'b>(&'b [u8]);
+pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 
 impl<'b> Reader<'b> {
-    fn byte(&mut self) -> Option<u8> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
@@ -335,16 +397,20 @@ impl<'b> Reader<'b> {
     }
 
     /// Reads bytes that follow their length.
-    fn sized(&mut self) -> Option<&'b [u8]> {
+    pub(super) fn sized(&mut self) -> Option<&'b [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         self.take(length)
     }
 
     fn text(&mut self) -> Option<&'b str> {
-        std::str::from_utf8(self.text_bytes()?).ok()
+        let number = self.number()?;
+        match number % 2 {
+            0 => std::str::from_utf8(self.take(usize::try_from(number / 2).ok()?)?).ok(),
+            _ => words::word(number / 2),
+        }
     }
 
-    fn text_bytes(&mut self) -> Option<&'b [u8]> {
+    pub(super) fn text_bytes(&mut self) -> Option<&'b [u8]> {
         let number = self.number()?;
         match number % 2 {
             0 => self.take(usize::try_from(number / 2).ok()?),
@@ -356,7 +422,7 @@ impl<'b> Reader<'b> {
         self.take(8)?.try_into().ok()
     }
 
-    fn value(&mut self) -> Option<Value> {
+    pub(super) fn value(&mut self) -> Option<Value> {
         Some(match self.byte()? {
             tag::NULL => Value::Null,
             tag::FALSE => Value::Bool(false),
@@ -385,7 +451,7 @@ impl<'b> Reader<'b> {
         })
     }
 
-    fn skip(&mut self) -> Option<()> {
+    pub(super) fn skip(&mut self) -> Option<()> {
         match self.byte()? {
             tag::NULL | tag::FALSE | tag::TRUE => {}
             tag::UNSIGNED => {
@@ -426,7 +492,7 @@ impl<'b> Reader<'b> {
         })
     }
 
-    fn is_not_null(mut self) -> bool {
+    pub(super) fn is_not_null(mut self) -> bool {
         self.byte().is_some_and(|tag| tag != tag::NULL)
     }
 
@@ -608,6 +674,42 @@ mod tests {
             assert_eq!(field.is_empty(), *value == json!({}) || *value == json!([]));
             assert!(field.get("b").is_none() && field.fields().count() == 0);
             assert_eq!(field.items().count(), value.as_array().map_or(0, Vec::len));
+        }
+    }
+
+    #[test]
+    fn fields_are_picked_by_name() {
+        let value = json!({"a": [1, {"b": 2}], "metadata": {}, "z": "x".repeat(300)});
+        let body = Body::new(&value);
+        for picked in [&[][..], &["a"], &["metadata", "z"], &["a", "metadata", "z"]] {
+            let rules = Rules::picked(body.encoded(), |name| picked.contains(&name));
+            let fields = value.as_object().unwrap().iter();
+            let fields = fields.filter(|(name, _)| picked.contains(&name.as_str()));
+            let fields: Map<String, Value> = fields.map(|(n, v)| (n.clone(), v.clone())).collect();
+            assert_eq!(rules, Rules::new(&fields));
+        }
+        assert!(Rules::picked(Body::new(&json!([1])).encoded(), |_| true).is_empty());
+        assert!(Encoded::EMPTY_OBJECT.is_object() && Encoded::EMPTY_OBJECT.is_empty());
+    }
+
+    #[test]
+    fn objects_are_compared_without_some_fields() {
+        let encoded = [
+            json!({"a": 1, "b": 2, "c": [3]}),
+            json!({"a": 1, "b": 4, "c": [3]}),
+            json!({"a": 1, "c": [3]}),
+            json!({"a": 1, "c": [4]}),
+            json!({"a": 1}),
+            json!({"a": 1, "c": [3], "d": 5}),
+            json!(1),
+            json!(2),
+        ];
+        for (at, one) in encoded.iter().enumerate() {
+            for (other_at, other) in encoded.iter().enumerate() {
+                let (one, other) = (Body::new(one), Body::new(other));
+                let same = one.encoded().equals_without(other.encoded(), &["b"]);
+                assert_eq!(same, at == other_at || at < 3 && other_at < 3);
+            }
         }
     }
 

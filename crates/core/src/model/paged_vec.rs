@@ -10,17 +10,17 @@ const PAGE: usize = 1 << PAGE_BITS;
 /// of a `Vec`.
 #[derive(Clone, Debug)]
 pub struct PagedVec<T> {
-    /// All pages are full; values past the end are defaults.
-    pages: Vec<Arc<[T]>>,
+    /// Values past the end are defaults.
+    pages: Vec<Arc<[T; PAGE]>>,
     length: usize,
 }
 
 impl<T: Copy + Default> PagedVec<T> {
     /// A list of the same value.
     pub fn filled(value: T, length: usize) -> Self {
-        let page = || std::iter::repeat_n(value, PAGE).collect();
+        let pages = (0..length.div_ceil(PAGE)).map(|_| Arc::new([value; PAGE]));
         Self {
-            pages: (0..length.div_ceil(PAGE)).map(|_| page()).collect(),
+            pages: pages.collect(),
             length,
         }
     }
@@ -39,6 +39,11 @@ impl<T: Copy + Default> PagedVec<T> {
     pub fn get(&self, index: usize) -> Option<&T> {
         // Values past the end are never asked for, except by a defect, and are defaults then.
         (index < self.length).then_some(())?;
+        self.slot(index)
+    }
+
+    /// The value at an index that is not past the end.
+    fn slot(&self, index: usize) -> Option<&T> {
         self.pages.get(index >> PAGE_BITS)?.get(index % PAGE)
     }
 
@@ -66,8 +71,7 @@ impl<T: Copy + Default> PagedVec<T> {
     pub fn push(&mut self, value: T) -> usize {
         let index = self.length;
         if index >> PAGE_BITS == self.pages.len() {
-            self.pages
-                .push(std::iter::repeat_n(T::default(), PAGE).collect());
+            self.pages.push(Arc::new([T::default(); PAGE]));
         }
         self.length += 1;
         self.set(index, value);
@@ -141,7 +145,7 @@ impl<T: Copy> PagedTable<T> {
         let slots = self.slots.len();
         let mut at = first(hash, slots);
         for _ in 0..slots {
-            match self.slots.get(at)? {
+            match self.slots.slot(at)? {
                 Slot::Full(entry) if is(entry) => return Some(entry),
                 Slot::Empty => return None,
                 _ => {}
@@ -202,8 +206,8 @@ impl<T: Copy> PagedTable<T> {
 
     fn resize(&mut self, capacity: usize, hash_of: &impl Fn(&T) -> u64) {
         let before = std::mem::take(&mut self.slots);
-        // A page of slots costs as much as all of its slots.
-        let capacity = capacity.next_multiple_of(8);
+        // The last page has all of its slots anyway; with more of them there are fewer collisions.
+        let capacity = capacity.next_multiple_of(PAGE);
         self.slots = PagedVec::filled(Slot::Empty, capacity);
         self.used = self.length;
         for slot in before.iter() {

@@ -31,6 +31,49 @@ impl Unit {
         other.0.starts_with(&self.0)
     }
 
+    /// The path as text. Answers have one for each unit, so it is written without `fmt`.
+    pub fn text(&self) -> String {
+        if self.0.is_empty() {
+            return "*".to_owned();
+        }
+        let lengths = self.0.iter().map(|segment| match segment {
+            Segment::Field(name) => name.len() + 1,
+            Segment::Item(keys) => {
+                let pairs = keys.iter().map(|(key, value)| key.len() + value.len() + 2);
+                pairs.sum::<usize>() + 2
+            }
+        });
+        let mut text = String::with_capacity(lengths.sum());
+        for segment in &self.0 {
+            match segment {
+                Segment::Field(name) => {
+                    if !text.is_empty() {
+                        text.push('.');
+                    }
+                    if is_bare(name) {
+                        text.push_str(name);
+                    } else {
+                        // `Display` of a JSON value writes JSON.
+                        text.push_str(&Value::from(&**name).to_string());
+                    }
+                }
+                Segment::Item(keys) => {
+                    text.push('[');
+                    for (at, (key, value)) in keys.iter().enumerate() {
+                        if at > 0 {
+                            text.push(',');
+                        }
+                        text.push_str(key);
+                        text.push('=');
+                        text.push_str(value);
+                    }
+                    text.push(']');
+                }
+            }
+        }
+        text
+    }
+
     /// Parses a dotted path. Segments are bare names or JSON strings; items of keyed lists are written
     /// `list[key=value]`. Returns `None` if the text is malformed.
     pub fn parse(text: &str) -> Option<Self> {
@@ -121,38 +164,13 @@ pub fn item_value(value: &Value) -> String {
 
 /// Reports whether a name can be written without quotes.
 fn is_bare(text: &str) -> bool {
-    !text.is_empty() && !text.contains(['.', '[', ']', ' ', '"', '*'])
+    let is_special = |byte| matches!(byte, b'.' | b'[' | b']' | b' ' | b'"' | b'*');
+    !text.is_empty() && !text.bytes().any(is_special)
 }
 
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("*");
-        }
-        for (index, segment) in self.0.iter().enumerate() {
-            match segment {
-                Segment::Field(name) => {
-                    if index > 0 {
-                        f.write_str(".")?;
-                    }
-                    if is_bare(name) {
-                        f.write_str(name)?;
-                    } else {
-                        // `Display` of a JSON value writes JSON.
-                        write!(f, "{}", Value::from(&**name))?;
-                    }
-                }
-                Segment::Item(keys) => {
-                    f.write_str("[")?;
-                    for (at, (key, value)) in keys.iter().enumerate() {
-                        let comma = if at > 0 { "," } else { "" };
-                        write!(f, "{comma}{key}={value}")?;
-                    }
-                    f.write_str("]")?;
-                }
-            }
-        }
-        Ok(())
+        f.write_str(&self.text())
     }
 }
 

@@ -320,7 +320,7 @@ impl Limit {
         let transparent =
             profile.class != PolicyClass::Direct && profile.empty == EmptyBehavior::Transparent;
         let empty = match transparent {
-            true => super::read::is_empty(profile, &rules),
+            true => super::read::is_empty(profile, &block.rules),
             false => rules.is_empty(),
         };
         block.participates &= !empty;

@@ -9,8 +9,8 @@ use super::policy::{Block, Policy, StrategySource};
 use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
 use crate::expr::Expression;
 use crate::model::{
-    BlockName, FieldStep, Granularity, GroupKind, Object, Rules, Segment, Strategy, Unit,
-    at_fields, at_path, groups, is_unset,
+    BlockName, Encoded, FieldStep, Granularity, GroupKind, Object, Rules, Segment, Strategy, Unit,
+    groups, is_unset,
 };
 
 /// Targeting fields, which are never rules (specification 5.1).
@@ -19,18 +19,18 @@ const TARGETING: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 /// The reason of policies that are being deleted, for kinds that ignore these (specification 1.7).
 pub const BEING_DELETED: &str = "BeingDeleted";
 
-fn is_being_deleted(body: &Value) -> bool {
-    let time = body.pointer("/metadata/deletionTimestamp");
-    time.is_some_and(|time| !time.is_null())
+fn is_being_deleted(object: &Object) -> bool {
+    object.body.is_set_at(["metadata", "deletionTimestamp"])
 }
 
-/// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is.
+/// Parses a policy. Never fails: a malformed policy is Invalid, or one of its references is. Of the object, only what is
+/// looked into is decoded: rules are copied as they are encoded.
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
-    let body = object.body.value();
-    let spec = body.get("spec").unwrap_or(&Value::Null);
+    let body = object.body.encoded();
+    let spec = body.get("spec").unwrap_or(Encoded::EMPTY_OBJECT);
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
-    let mut blocks = blocks(profile, object, &body);
+    let mut blocks = blocks(profile, object, body);
     if let Ok(blocks) = &mut blocks {
         blocks.shrink_to_fit();
     }
@@ -42,22 +42,23 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
         order: profile
             .order
             .iter()
-            .map(|rule| order_key(rule, object, &body))
+            .map(|rule| order_key(rule, object, body))
             .collect(),
         references: references.into(),
         blocks: blocks.unwrap_or_default(),
         invalid,
-        untrusted: match profile.ignores_deleted && is_being_deleted(&body) {
+        untrusted: match profile.ignores_deleted && is_being_deleted(object) {
             true => Some(BEING_DELETED.to_owned()),
             false => profile
                 .trust_status
-                .then(|| untrusted(object, &body))
+                .then(|| untrusted(object, body))
                 .flatten(),
         },
         selects_workloads: profile
             .workload_selector
             .as_ref()
-            .is_some_and(|path| !is_unset(at_path(&body, path, None))),
+            .and_then(|path| object.body.at_path(path, None))
+            .is_some_and(|value| !is_unset(Some(&value))),
         warnings: warnings.into(),
         named_objects: Vec::new(),
         missing: None,
@@ -74,18 +75,21 @@ pub(super) fn normalize_kind(group: &str, kind: &str) -> GroupKind {
 }
 
 /// Returns the blocks of a policy, or why it is Invalid.
-fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>, String> {
+fn blocks(profile: &Profile, object: &Object, body: Encoded<'_>) -> Result<Vec<Block>, String> {
     let layout = &profile.rules;
-    let empty = Map::new();
-    let container = match at_path(body, &layout.path, None) {
-        None | Some(Value::Null) => &empty,
-        Some(Value::Object(fields)) => fields,
-        Some(_) => return Err("the rules are not an object".to_owned()),
+    let container = match body.at_path(&layout.path, None) {
+        Some(fields) if fields.is_object() => fields,
+        Some(value) if !value.is_null() => return Err("the rules are not an object".to_owned()),
+        _ => Encoded::EMPTY_OBJECT,
     };
     let defaults = named_block(container, &layout.defaults)?;
     let overrides = named_block(container, &layout.overrides)?;
     let mut bare = bare_rules(profile, container);
-    super::instances::by_identity(profile, &object.key, &mut bare);
+    if !profile.instances.is_empty() {
+        let mut fields = bare.to_map();
+        super::instances::by_identity(profile, &object.key, &mut fields);
+        bare = Rules::new(&fields);
+    }
     if defaults.is_some() && overrides.is_some() && !layout.both_blocks {
         return Err(
             "the policy has both a defaults and an overrides block: the kind allows one".to_owned(),
@@ -93,7 +97,7 @@ fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>
     }
     let has_block = defaults.is_some() || overrides.is_some();
     if has_block && !bare.is_empty() && !layout.mix_with_bare {
-        let fields: Vec<&str> = bare.keys().map(String::as_str).collect();
+        let fields: Vec<&str> = bare.encoded().fields().map(|(name, _)| name).collect();
         return Err(format!(
             "the policy has bare rules beside a block: `{}`",
             fields.join("`, `")
@@ -103,7 +107,7 @@ fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>
     let has_bare_unset = layout
         .unset
         .as_ref()
-        .is_some_and(|name| container.contains_key(name));
+        .is_some_and(|name| container.get(name).is_some());
     if !has_block || !bare.is_empty() || has_bare_unset {
         let participates_if_empty = !has_block;
         blocks.push(block(
@@ -120,7 +124,7 @@ fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>
         (BlockName::Overrides, overrides),
     ] {
         if let Some(fields) = fields {
-            let rules = block_rules(profile, fields);
+            let rules = Rules::picked(fields, |name| is_rule(profile, name));
             blocks.push(block(profile, body, fields, name, rules, true)?);
         }
     }
@@ -129,16 +133,17 @@ fn blocks(profile: &Profile, object: &Object, body: &Value) -> Result<Vec<Block>
 
 /// Returns the block with one of the given names. More than one of them is Invalid.
 fn named_block<'v>(
-    container: &'v Map<String, Value>,
+    container: Encoded<'v>,
     names: &[String],
-) -> Result<Option<&'v Map<String, Value>>, String> {
+) -> Result<Option<Encoded<'v>>, String> {
     let mut block = None;
     for name in names {
-        let fields = match container.get(name) {
-            None | Some(Value::Null) => continue,
-            Some(Value::Object(fields)) => fields,
-            Some(_) => return Err(format!("block `{name}` is not an object")),
+        let Some(fields) = container.get(name).filter(|value| !value.is_null()) else {
+            continue;
         };
+        if !fields.is_object() {
+            return Err(format!("block `{name}` is not an object"));
+        }
         if block.replace(fields).is_some() {
             return Err(format!(
                 "the policy has more than one of the blocks `{}`",
@@ -150,25 +155,16 @@ fn named_block<'v>(
 }
 
 /// Returns the bare rules: all fields except targeting, strategy, block and excluded fields.
-fn bare_rules(profile: &Profile, container: &Map<String, Value>) -> Map<String, Value> {
+fn bare_rules(profile: &Profile, container: Encoded<'_>) -> Rules {
     let layout = &profile.rules;
-    let blocks = layout.defaults.iter().chain(&layout.overrides);
     let at_spec = layout.path == [FieldStep::Field("spec".to_owned())];
-    let mut rules = block_rules(profile, container);
-    rules.retain(|name, _| {
-        let targeting =
-            at_spec && (TARGETING.contains(&name.as_str()) || selector_field(profile, name));
-        !targeting && !blocks.clone().any(|b| b == name)
-    });
-    // Only blocks have conditions: in bare rules, `when` is a rule (specification 5.4).
-    if let Some((name, value)) = layout
-        .when
-        .as_ref()
-        .and_then(|w| container.get_key_value(w))
-    {
-        rules.insert(name.clone(), value.clone());
-    }
-    rules
+    Rules::picked(container, |name| {
+        let targeting = at_spec && (TARGETING.contains(&name) || selector_field(profile, name));
+        let mut blocks = layout.defaults.iter().chain(&layout.overrides);
+        // Only blocks have conditions: in bare rules, `when` is a rule (specification 5.4).
+        layout.when.as_deref() == Some(name)
+            || is_rule(profile, name) && !targeting && !blocks.any(|block| block == name)
+    })
 }
 
 /// Reports whether a field of `spec` is the workload selector of the profile.
@@ -181,32 +177,22 @@ fn selector_field(profile: &Profile, name: &str) -> bool {
     }
 }
 
-/// Returns the fields of a block that are rules.
-fn block_rules(profile: &Profile, fields: &Map<String, Value>) -> Map<String, Value> {
+/// Reports whether a field of a block is a rule.
+fn is_rule(profile: &Profile, name: &str) -> bool {
     let layout = &profile.rules;
-    let is_rule = |name: &String| {
-        let strategy = profile
-            .strategy_choice
-            .fields
-            .iter()
-            .any(|field| match field {
-                StrategyField::Name(field) => field == name,
-                // The path is that of a field of these rules.
-                StrategyField::Path(path) => match path.split_last() {
-                    Some((FieldStep::Field(last), above)) => last == name && above == layout.path,
-                    _ => false,
-                },
-            });
-        !strategy
-            && !layout.exclude.contains(name)
-            && layout.when.as_ref() != Some(name)
-            && layout.unset.as_ref() != Some(name)
-    };
-    fields
-        .iter()
-        .filter(|(name, _)| is_rule(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    let mut strategies = profile.strategy_choice.fields.iter();
+    let is_strategy = strategies.any(|field| match field {
+        StrategyField::Name(field) => field == name,
+        // The path is that of a field of these rules.
+        StrategyField::Path(path) => match path.split_last() {
+            Some((FieldStep::Field(last), above)) => last == name && above == layout.path,
+            _ => false,
+        },
+    });
+    !is_strategy
+        && !layout.exclude.iter().any(|excluded| excluded == name)
+        && layout.when.as_deref() != Some(name)
+        && layout.unset.as_deref() != Some(name)
 }
 
 /// Adds a value at a path if the object above it is present and lacks the field (specification 5.10).
@@ -226,10 +212,10 @@ fn complete(fields: &mut Map<String, Value>, path: &[String], value: &Value) {
 
 fn block(
     profile: &Profile,
-    body: &Value,
-    container: &Map<String, Value>,
+    body: Encoded<'_>,
+    container: Encoded<'_>,
     name: BlockName,
-    mut rules: Map<String, Value>,
+    mut rules: Rules,
     participates_if_empty: bool,
 ) -> Result<Block, String> {
     let layout = &profile.rules;
@@ -238,21 +224,24 @@ fn block(
         PolicyClass::Direct | PolicyClass::Listed | PolicyClass::Unprofiled => Strategy::None,
     };
     let merges = !matches!(strategy.granularity(), None | Some(Granularity::Atomic));
-    if merges && !rules.is_empty() {
+    if merges && !rules.is_empty() && !profile.field_defaults.is_empty() {
+        let mut fields = rules.to_map();
         for default in &profile.field_defaults {
-            complete(&mut rules, &default.path, &default.value);
+            complete(&mut fields, &default.path, &default.value);
         }
+        rules = Rules::new(&fields);
     }
-    let when = match layout.when.as_ref().and_then(|w| container.get(w)) {
-        Some(Value::String(text)) if name != BlockName::Bare => {
+    let condition = layout.when.as_ref().and_then(|w| container.get(w));
+    let condition = condition.filter(|value| name != BlockName::Bare && !value.is_null());
+    let when = match condition.map(Encoded::text) {
+        None => None,
+        Some(None) => return Err("the condition is not a string".to_owned()),
+        Some(Some(text)) => {
             Some(Expression::compile(text).map_err(|e| format!("condition `{text}` {e}"))?)
         }
-        Some(Value::Null) | None => None,
-        Some(_) if name == BlockName::Bare => None,
-        Some(_) => return Err("the condition is not a string".to_owned()),
     };
     let unset = match layout.unset.as_ref().and_then(|u| container.get(u)) {
-        Some(value) => unset_names(value)?,
+        Some(value) => unset_names(&value.value())?,
         None => Vec::new(),
     };
     Ok(Block {
@@ -265,7 +254,7 @@ fn block(
             }
             EmptyBehavior::Transparent => !is_empty(profile, &rules),
         },
-        rules: Rules::new(&rules),
+        rules,
         strategy: match profile.strategy_choice.annotation {
             Some(_) => StrategySource::ByAnnotation(strategy),
             None => StrategySource::Fixed(strategy),
@@ -279,7 +268,7 @@ fn block(
 }
 
 /// Reports whether rules count as empty. Rules with only nulls do not (specification 5.6, 11.7).
-pub(super) fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
+pub(super) fn is_empty(profile: &Profile, rules: &Rules) -> bool {
     if rules.is_empty() {
         return true;
     }
@@ -287,7 +276,7 @@ pub(super) fn is_empty(profile: &Profile, rules: &Map<String, Value>) -> bool {
         && !profile
             .empty_unless
             .iter()
-            .any(|path| at_fields(rules, path).is_some())
+            .any(|path| rules.encoded().at_fields(path).is_some())
 }
 
 fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
@@ -307,9 +296,9 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
 }
 
 /// Returns the value of a sort key; smaller is more established (specification 4.5, 11.5).
-fn order_key(rule: &OrderRule, object: &Object, body: &Value) -> i128 {
+fn order_key(rule: &OrderRule, object: &Object, body: Encoded<'_>) -> i128 {
     let value = match &rule.source {
-        OrderSource::Field(path) => at_path(body, path, None).cloned(),
+        OrderSource::Field(path) => body.at_path(path, None).map(Encoded::value),
         OrderSource::Annotation(name) => object
             .annotations
             .get(name)
@@ -334,8 +323,8 @@ fn order_key(rule: &OrderRule, object: &Object, body: &Value) -> i128 {
 
 /// Returns the reason of the policy's own controller, if at least one Accepted condition has the
 /// current generation and all such conditions are False (docs/profiles-reference.md, `trustStatus`).
-fn untrusted(object: &Object, body: &Value) -> Option<String> {
-    let status = body.get("status")?;
+fn untrusted(object: &Object, body: Encoded<'_>) -> Option<String> {
+    let status = body.get("status")?.value();
     let lists = std::iter::once(status.get("conditions")).chain(
         status
             .get("ancestors")

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::policy::{Reference, ReferenceTarget, SelectorNamespaces};
 use super::{Profile, TargetKinds};
-use crate::model::{GroupKind, LabelSelector, groups};
+use crate::model::{Encoded, GroupKind, LabelSelector, groups};
 
 /// The kinds of the Gateway API that policies can target.
 pub(super) const TARGET_KINDS: [&str; 8] = [
@@ -23,7 +23,7 @@ pub(super) const TARGET_KINDS: [&str; 8] = [
 /// 3.4).
 pub(super) fn read(
     profile: &Profile,
-    spec: &Value,
+    spec: Encoded<'_>,
     warnings: &mut Vec<String>,
 ) -> (Vec<Reference>, Option<String>) {
     let mut references = Vec::new();
@@ -35,14 +35,15 @@ pub(super) fn read(
 /// reported where they are attached (specification 9.4).
 fn collect(
     profile: &Profile,
-    spec: &Value,
+    spec: Encoded<'_>,
     references: &mut Vec<Reference>,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     let single = spec.get("targetRef").filter(|v| !v.is_null());
+    let single = single.map(Encoded::value);
     let many = list(spec, "targetRefs")?;
     let selectors = list(spec, "targetSelectors")?;
-    if let Some(value) = single {
+    if let Some(value) = &single {
         let field = "spec.targetRef".to_owned();
         references.push(reference(profile, value, field, false, warnings));
     }
@@ -70,11 +71,13 @@ fn collect(
     Ok(())
 }
 
-fn list<'v>(spec: &'v Value, field: &str) -> Result<&'v [Value], String> {
+fn list(spec: Encoded<'_>, field: &str) -> Result<Vec<Value>, String> {
     match spec.get(field) {
-        None | Some(Value::Null) => Ok(&[]),
-        Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(format!("spec.{field} is not a list")),
+        Some(value) if !value.is_null() => match value.is_list() {
+            true => Ok(value.items().map(Encoded::value).collect()),
+            false => Err(format!("spec.{field} is not a list")),
+        },
+        _ => Ok(Vec::new()),
     }
 }
 

@@ -1,9 +1,7 @@
 //! The choice of the strategy of a block (specification 5.3).
 
-use serde_json::{Map, Value};
-
 use super::{Profile, StrategyField, StrategyValue};
-use crate::model::{BlockName, Direction, Granularity, Strategy, at_path, field_path_text};
+use crate::model::{BlockName, Direction, Encoded, Granularity, Strategy, field_path_text};
 
 /// Returns the strategy that a policy names for a block, or the default.
 ///
@@ -12,15 +10,15 @@ use crate::model::{BlockName, Direction, Granularity, Strategy, at_path, field_p
 /// default (specification 3.4).
 pub(super) fn strategy(
     profile: &Profile,
-    object: &Value,
-    container: &Map<String, Value>,
+    object: Encoded<'_>,
+    container: Encoded<'_>,
     block: BlockName,
 ) -> Result<Strategy, String> {
     match strategy_field(profile, object, container)? {
         None => default_strategy(profile, block),
         Some((field, value)) => {
             let raw = value
-                .as_str()
+                .text()
                 .ok_or_else(|| format!("strategy field `{field}` is not a string"))?;
             parse_strategy(profile, raw, block)
         }
@@ -67,15 +65,16 @@ pub(super) fn parse_strategy(
 /// Returns the strategy field of the policy, in the block or at its path.
 fn strategy_field<'v>(
     profile: &Profile,
-    object: &'v Value,
-    container: &'v Map<String, Value>,
-) -> Result<Option<(String, &'v Value)>, String> {
+    object: Encoded<'v>,
+    container: Encoded<'v>,
+) -> Result<Option<(String, Encoded<'v>)>, String> {
     let mut field_value = None;
     for field in &profile.strategy_choice.fields {
         let value = match field {
             StrategyField::Name(name) => container.get(name).map(|v| (name.clone(), v)),
             StrategyField::Path(path) => {
-                at_path(object, path, None).map(|v| (field_path_text(path), v))
+                let value = object.at_path(path, None);
+                value.map(|v| (field_path_text(path), v))
             }
         };
         let Some((name, value)) = value.filter(|(_, v)| !v.is_null()) else {

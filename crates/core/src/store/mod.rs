@@ -26,7 +26,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
-use serde_json::Value;
 
 use crate::model::{
     Change, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str, Timestamp, groups,
@@ -445,42 +444,28 @@ fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
     if old.body == new.body && old.annotations == new.annotations {
         return None;
     }
-    let (before, now) = (old.body.value(), new.body.value());
-    if !equal_without(Some(&before), Some(&now), &["status", "metadata"]) {
+    let (before, now) = (old.body.encoded(), new.body.encoded());
+    if !before.equals_without(now, &["status", "metadata"]) {
         return Some(ChangeKind::Whole);
     }
-    let metadata = (before.get("metadata"), now.get("metadata"));
-    let deletion = |metadata: Option<&Value>| {
-        let time = metadata.and_then(|metadata| metadata.get("deletionTimestamp"));
-        time.is_some_and(|time| !time.is_null())
+    let metadata = match (before.get("metadata"), now.get("metadata")) {
+        (Some(before), Some(now)) => before.equals_without(now, &["resourceVersion"]),
+        (before, now) => before.is_some() == now.is_some(),
     };
-    if deletion(metadata.0) != deletion(metadata.1) {
+    let is_deleted = |object: &Object| object.body.is_set_at(["metadata", "deletionTimestamp"]);
+    if is_deleted(old) != is_deleted(new) {
         Some(ChangeKind::Whole)
-    } else if !equal_without(metadata.0, metadata.1, &["resourceVersion"])
-        || old.annotations != new.annotations
-    {
+    } else if !metadata || old.annotations != new.annotations {
         Some(ChangeKind::Metadata)
     } else {
-        (before.get("status") != now.get("status")).then_some(ChangeKind::Status)
+        (!old.body.has_same(&new.body, "status")).then_some(ChangeKind::Status)
     }
-}
-
-/// Reports whether two values are equal without some of their fields.
-fn equal_without(one: Option<&Value>, other: Option<&Value>, names: &[&str]) -> bool {
-    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else {
-        return one == other;
-    };
-    let counts = |name: &&String| !names.contains(&name.as_str());
-    one.keys().filter(counts).count() == other.keys().filter(counts).count()
-        && one
-            .iter()
-            .all(|(name, value)| !counts(&name) || other.get(name) == Some(value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn set(group: &str, kind: &str, gateway: &str) -> Arc<Object> {
         let body = json!({"spec": {"parentRef": {"name": gateway}, "listeners": []}});

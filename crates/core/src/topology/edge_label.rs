@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{DelegatingRules, PathName, Root, RouteStep, RuleStep, TrafficPath};
+use crate::model::{BackendStep, PathName, Root, RouteStep, RuleStep, TrafficPath};
 
 /// One step in the name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +26,10 @@ impl<'a> EdgeLabel<'a> {
         EdgeLabel::Route(route.kind, route.namespace, route.name)
     }
 
+    fn of_backend(backend: BackendStep<'a>) -> Self {
+        EdgeLabel::Backend(backend.kind, backend.namespace, backend.name)
+    }
+
     fn of_rule(rule: RuleStep<'a>) -> Self {
         match rule {
             RuleStep::Index(index) => EdgeLabel::RuleIndex(index),
@@ -34,7 +38,7 @@ impl<'a> EdgeLabel<'a> {
     }
 
     /// A tag for the kind of step, and the strings in it.
-    fn parts(self) -> (u8, [&'a str; 3]) {
+    fn parts(&self) -> (u8, [&'a str; 3]) {
         match self {
             EdgeLabel::GatewayClass(a) => (b'c', [a, "", ""]),
             EdgeLabel::Namespace(a) => (b'n', [a, "", ""]),
@@ -50,11 +54,12 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
-    fn number(self) -> u32 {
+    /// The number that the step consists of, if it does.
+    fn number(&self) -> Option<u32> {
         match self {
-            EdgeLabel::RuleIndex(index) => index,
-            EdgeLabel::Port(port) => port.into(),
-            _ => 0,
+            EdgeLabel::RuleIndex(index) => Some(*index),
+            EdgeLabel::Port(port) => Some((*port).into()),
+            _ => None,
         }
     }
 
@@ -62,8 +67,8 @@ impl<'a> EdgeLabel<'a> {
     pub fn write(self, out: &mut Vec<u8>) {
         let (tag, parts) = self.parts();
         out.push(tag);
-        if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
-            out.extend_from_slice(&self.number().to_le_bytes());
+        if let Some(number) = self.number() {
+            out.extend_from_slice(&number.to_le_bytes());
             return;
         }
         for part in parts {
@@ -73,79 +78,95 @@ impl<'a> EdgeLabel<'a> {
     }
 
     /// Whether `name` is the encoding of this label. Does not allocate.
-    pub fn matches(self, name: &[u8]) -> bool {
-        let (tag, parts) = self.parts();
-        let Some(mut remaining) = name.strip_prefix(&[tag]) else {
+    pub fn matches(&self, name: &[u8]) -> bool {
+        let Some((tag, rest)) = name.split_first() else {
             return false;
         };
-        if matches!(self, EdgeLabel::RuleIndex(_) | EdgeLabel::Port(_)) {
-            return remaining == self.number().to_le_bytes();
-        }
-        for part in parts {
-            let after = remaining.strip_prefix(part.as_bytes());
-            let Some(after) = after.and_then(|after| after.strip_prefix(b"/")) else {
-                return false;
-            };
-            remaining = after;
-        }
-        remaining.is_empty()
+        // In fewer instructions than a loop over all parts: look-ups come here for each step.
+        let (own_tag, matches) = match *self {
+            EdgeLabel::GatewayClass(a) => (b'c', is_text(rest, [a])),
+            EdgeLabel::Namespace(a) => (b'n', is_text(rest, [a])),
+            EdgeLabel::Gateway(a, b) => (b'g', is_text(rest, [a, b])),
+            EdgeLabel::Service(a, b, c) => (b's', is_text(rest, [a, b, c])),
+            EdgeLabel::ListenerSet(a, b) => (b't', is_text(rest, [a, b])),
+            EdgeLabel::Listener(a) => (b'l', is_text(rest, [a])),
+            EdgeLabel::Route(a, b, c) => (b'r', is_text(rest, [a, b, c])),
+            EdgeLabel::RuleName(a) => (b'm', is_text(rest, [a])),
+            EdgeLabel::RuleIndex(index) => (b'i', rest == index.to_le_bytes()),
+            EdgeLabel::Backend(a, b, c) => (b'b', is_text(rest, [a, b, c])),
+            EdgeLabel::Port(port) => (b'p', rest == u32::from(port).to_le_bytes()),
+        };
+        *tag == own_tag && matches
     }
 }
 
-/// The steps in the name of a path.
-pub(super) fn labels<'a>(path: &PathName<'a>) -> impl Iterator<Item = EdgeLabel<'a>> {
-    let (above, delegating, below) = match path {
-        PathName::GatewayClass(name) => (
-            [Some(EdgeLabel::GatewayClass(name)), None, None, None],
-            DelegatingRules::default(),
-            [None; 4],
-        ),
-        PathName::Namespace(name) => (
-            [Some(EdgeLabel::Namespace(name)), None, None, None],
-            DelegatingRules::default(),
-            [None; 4],
-        ),
-        PathName::Traffic(path) => (labels_of_root(path), path.delegating, labels_of_route(path)),
+/// Whether these are the strings of a label, each with a slash at its end, and empty ones up to three.
+fn is_text<const N: usize>(encoded: &[u8], parts: [&str; N]) -> bool {
+    let mut rest = encoded;
+    for part in parts {
+        let Some((start, after)) = rest.split_at_checked(part.len()) else {
+            return false;
+        };
+        let Some((b'/', after)) = after.split_first() else {
+            return false;
+        };
+        if start != part.as_bytes() {
+            return false;
+        }
+        rest = after;
+    }
+    // The strings that are left are empty.
+    rest.len() == 3 - N
+}
+
+/// Calls `f` with each step in the name of a path, from the root down, until it returns false. Returns whether it
+/// returned true for all of them.
+pub(super) fn each_label<'a, E>(
+    path: &PathName<'a>,
+    f: &mut dyn FnMut(&EdgeLabel<'a>) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let path = match path {
+        PathName::GatewayClass(name) => return f(&EdgeLabel::GatewayClass(name)),
+        PathName::Namespace(name) => return f(&EdgeLabel::Namespace(name)),
+        PathName::Traffic(path) => path,
     };
-    let delegating = delegating
-        .iter()
-        .flat_map(|(route, rule)| [EdgeLabel::of_route(route), EdgeLabel::of_rule(rule)]);
-    let above = above.into_iter().flatten();
-    above.chain(delegating).chain(below.into_iter().flatten())
+    if !each_label_above_routes(path, f)? {
+        return Ok(false);
+    }
+    if !path.delegating.is_empty() {
+        for (route, rule) in path.delegating.iter() {
+            if !f(&EdgeLabel::of_route(route))? || !f(&EdgeLabel::of_rule(rule))? {
+                return Ok(false);
+            }
+        }
+    }
+    let mut step = |label: Option<EdgeLabel<'a>>| label.as_ref().map_or(Ok(true), &mut *f);
+    Ok(step(path.route.map(EdgeLabel::of_route))?
+        && step(path.rule.map(EdgeLabel::of_rule))?
+        && step(path.backend.map(EdgeLabel::of_backend))?
+        && step(path.port.map(EdgeLabel::Port))?)
 }
 
 /// The steps down to the listener.
-fn labels_of_root<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
-    let (root, root_port) = match path.root {
+fn each_label_above_routes<'a, E>(
+    path: &TrafficPath<'a>,
+    f: &mut dyn FnMut(&EdgeLabel<'a>) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let (root, port) = match path.root {
         Root::Gateway { namespace, name } => (EdgeLabel::Gateway(namespace, name), None),
         Root::Mesh {
             client,
             namespace,
             name,
             port,
-        } => (
-            EdgeLabel::Service(namespace, name, client),
-            port.map(EdgeLabel::Port),
-        ),
+        } => (EdgeLabel::Service(namespace, name, client), port),
     };
-    [
-        Some(root),
-        root_port,
-        path.listener_set
-            .map(|s| EdgeLabel::ListenerSet(s.namespace, s.name)),
-        path.listener.map(EdgeLabel::Listener),
-    ]
-}
-
-/// The steps from the route on.
-fn labels_of_route<'a>(path: &TrafficPath<'a>) -> [Option<EdgeLabel<'a>>; 4] {
-    [
-        path.route.map(EdgeLabel::of_route),
-        path.rule.map(EdgeLabel::of_rule),
-        path.backend
-            .map(|b| EdgeLabel::Backend(b.kind, b.namespace, b.name)),
-        path.port.map(EdgeLabel::Port),
-    ]
+    let mut step = |label: Option<EdgeLabel<'a>>| label.as_ref().map_or(Ok(true), &mut *f);
+    let set = path.listener_set;
+    Ok(step(Some(root))?
+        && step(port.map(EdgeLabel::Port))?
+        && step(set.map(|set| EdgeLabel::ListenerSet(set.namespace, set.name)))?
+        && step(path.listener.map(EdgeLabel::Listener))?)
 }
 
 /// Appends the step with an encoded label to the name of a path.
@@ -176,4 +197,44 @@ pub(super) fn write_step(edge: &[u8], name: &mut String) {
         b'b' => write!(name, "/backends/{}/{}/{}", part(), part(), part()),
         _ => write!(name, "/ports/{number}"),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_matches_its_own_encoding_and_no_other() {
+        let labels = [
+            EdgeLabel::GatewayClass("a"),
+            EdgeLabel::Namespace("a"),
+            EdgeLabel::Gateway("a", "b"),
+            EdgeLabel::Gateway("ab", ""),
+            EdgeLabel::Gateway("a", "c"),
+            EdgeLabel::Service("a", "b", "*"),
+            EdgeLabel::Service("a", "b", ""),
+            EdgeLabel::Service("a", "", "b"),
+            EdgeLabel::ListenerSet("a", "b"),
+            EdgeLabel::Listener("a"),
+            EdgeLabel::Listener("ab"),
+            EdgeLabel::Route("HTTPRoute", "a", "b"),
+            EdgeLabel::RuleName("a"),
+            EdgeLabel::RuleIndex(1),
+            EdgeLabel::RuleIndex(u32::from_le_bytes(*b"a///")),
+            EdgeLabel::Backend("HTTPRoute", "a", "b"),
+            EdgeLabel::Port(1),
+        ];
+        for (at, label) in labels.iter().enumerate() {
+            let mut encoded = Vec::new();
+            label.write(&mut encoded);
+            for (other_at, other) in labels.iter().enumerate() {
+                assert_eq!(
+                    other.matches(&encoded),
+                    at == other_at,
+                    "{label:?} {other:?}"
+                );
+            }
+            assert!(!label.matches(&[]) && !label.matches(&encoded[..encoded.len() - 1]));
+        }
+    }
 }

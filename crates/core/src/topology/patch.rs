@@ -291,7 +291,7 @@ impl Topology {
     fn trie_node_below(&self, trie: &PathTrie, list: usize, key: &ObjectKey) -> Option<TrieNodeId> {
         let place = self.listener_places.get(list)?.as_ref()?;
         let listener = *trie_path(trie, place)?.last()?;
-        trie.child(Some(listener), route_label(key)).ok()?
+        trie.child(Some(listener), &route_label(key)).ok()?
     }
 
     /// Changes the lists of listeners; returns how their edges change, by list.
@@ -400,7 +400,7 @@ impl PathPatch {
 fn trie_path(trie: &PathTrie, place: &ListenerPlace) -> Option<Vec<TrieNodeId>> {
     let (namespace, name) = &place.gateway;
     let gateway = trie
-        .child(None, EdgeLabel::Gateway(namespace, name))
+        .child(None, &EdgeLabel::Gateway(namespace, name))
         .ok()??;
     let mut path = vec![gateway];
     let mut above = gateway;

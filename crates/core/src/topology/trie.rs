@@ -16,7 +16,7 @@ use std::sync::Arc;
 use hashbrown::DefaultHashBuilder;
 use rpds::RedBlackTreeMapSync;
 
-use super::edge_label::{self, EdgeLabel, labels};
+use super::edge_label::{self, EdgeLabel, each_label};
 use super::label_text::LabelText;
 use super::{NodeId, RootController, RootKind};
 use crate::model::{
@@ -166,21 +166,20 @@ impl PathTrie {
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
         let mut at = None;
-        for label in labels(path) {
-            let found = match (self.child(at, label)?, label) {
+        each_label(path, &mut |label| {
+            let above = at;
+            at = self.child(above, label)?;
+            if at.is_none()
+                && let EdgeLabel::Service(namespace, name, _) = *label
+            {
                 // A client without paths of its own takes those of `*` (specification 1.3).
-                (None, EdgeLabel::Service(namespace, name, _)) => {
-                    self.child(at, EdgeLabel::Service(namespace, name, "*"))?
-                }
-                (found, _) => found,
-            };
-            let Some(found) = found else {
-                return Ok(false);
-            };
-            at = Some(found);
-            visit(found);
-        }
-        Ok(at.is_some())
+                at = self.child(above, &EdgeLabel::Service(namespace, name, "*"))?;
+            }
+            if let Some(found) = at {
+                visit(found);
+            }
+            Ok(at.is_some())
+        })
     }
 
     /// The roots of all paths.
@@ -322,7 +321,7 @@ impl PathTrie {
     pub(super) fn child(
         &self,
         parent: Option<TrieNodeId>,
-        label: EdgeLabel<'_>,
+        label: &EdgeLabel<'_>,
     ) -> Result<Option<TrieNodeId>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
@@ -335,21 +334,23 @@ impl PathTrie {
             }
             list = node.first;
         }
+        let mut child = None;
         let is_child = |&(above, at): &(u32, u32)| {
-            above == list && self.edges.get(at as usize).is_some_and(|edge| same(&edge))
+            let edge = self.edges.get(at as usize).filter(|_| above == list);
+            child = edge.filter(same).map(Edge::node);
+            child.is_some()
         };
-        let Some((_, found)) = self.edge_table.find(mix(hash, list), is_child) else {
-            return Ok(None);
-        };
-        let edge = self.edges.get(*found as usize).or_internal("an edge")?;
-        Ok(Some(edge.node))
+        self.edge_table.find(mix(hash, list), is_child);
+        Ok(child)
     }
 
-    fn is_named(&self, edge: &Edge, label: EdgeLabel<'_>) -> bool {
+    /// Whether an edge has a label. Not a part of the loop over edges, nearly all of which have another hash.
+    #[inline(never)]
+    fn is_named(&self, edge: &Edge, label: &EdgeLabel<'_>) -> bool {
         self.text_of(edge).is_some_and(|name| label.matches(name))
     }
 
-    fn hash(&self, label: EdgeLabel<'_>) -> u32 {
+    fn hash(&self, label: &EdgeLabel<'_>) -> u32 {
         (self.hasher.hash_one(label) >> 32) as u32
     }
 
@@ -357,7 +358,7 @@ impl PathTrie {
     fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> Edge {
         let (text, length) = self.text.push(label);
         Edge {
-            hash: self.hash(label),
+            hash: self.hash(&label),
             node,
             text,
             length,

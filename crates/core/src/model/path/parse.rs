@@ -112,10 +112,10 @@ impl<'a> PathParser<'a> {
         parser
     }
 
-    /// Finds the next part. Parts are short, so a byte loop is faster than a general search.
+    /// Finds the next part.
     fn advance(&mut self) {
         self.next = self.text.get(self.at..).and_then(|rest| {
-            let slash = rest.bytes().position(|byte| byte == b'/');
+            let slash = slash_in(rest.as_bytes());
             rest.get(..slash.unwrap_or(rest.len()))
         });
     }
@@ -294,9 +294,44 @@ impl<'a> PathParser<'a> {
     }
 }
 
+/// The position of the first slash. Parts are short: eight bytes at once are faster than a general search, and than one
+/// after another.
+fn slash_in(text: &[u8]) -> Option<usize> {
+    const SLASHES: u64 = u64::from_le_bytes([b'/'; 8]);
+    const LOW: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = LOW << 7;
+    let (chunks, rest) = text.as_chunks();
+    for (chunk, at) in chunks.iter().zip((0..).step_by(8)) {
+        let zero_if_slash = u64::from_le_bytes(*chunk) ^ SLASHES;
+        // The lowest bit that is set is in the first byte that is zero.
+        let zeros = zero_if_slash.wrapping_sub(LOW) & !zero_if_slash & HIGH;
+        if zeros != 0 {
+            return Some(at + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| *byte == b'/')?;
+    Some(text.len() - rest.len() + at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_slash_is_found_wherever_it_is() {
+        for before in [
+            "",
+            "a",
+            "name",
+            "0.\u{7f}\u{80}\u{10ffff}",
+            "a-name-of-25-characters...",
+        ] {
+            for after in ["", "/", "0/", "/after-it", "after/it"] {
+                let text = format!("{before}{after}");
+                assert_eq!(slash_in(text.as_bytes()), text.find('/'), "{text}");
+            }
+        }
+    }
 
     #[test]
     fn every_form_round_trips() {
