@@ -25,7 +25,9 @@ mod visibility;
 mod visible;
 mod waypoints;
 
-pub use assertions::{AssertionChecker, NOT_CHECKED, assertion_findings, check_assertions, today};
+pub use assertions::{
+    AssertionChecker, NOT_CHECKED, assertion_findings, broken_by, check_assertions, today,
+};
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;

@@ -5,6 +5,7 @@
 
 mod checker;
 mod document;
+mod effect;
 mod expectation;
 mod filter;
 mod findings;
@@ -14,6 +15,7 @@ mod verdict;
 mod walk;
 
 pub use checker::AssertionChecker;
+pub use effect::{BrokenAssertion, broken_by};
 pub use findings::assertion_findings;
 pub use result::NOT_CHECKED;
 

@@ -10,8 +10,9 @@ use super::expectation::{PathObjects, policy_value};
 use super::filter::PathContext;
 use crate::api::v1;
 use crate::snapshot::Snapshot;
-use entail_core::engine::StateId;
-use entail_core::model::{GroupKind, InternalError, OrInternal};
+use entail_core::effective::World;
+use entail_core::engine::{PathEngine, StateId};
+use entail_core::model::{EffectivePolicy, GroupKind, InternalError, OrInternal};
 use entail_core::profile::PolicyClass;
 use entail_core::topology::NodeId;
 
@@ -70,6 +71,51 @@ pub(super) struct Verdicts {
     all: Vec<Verdict>,
     /// The work of this check.
     work: u64,
+}
+
+impl PolicyView {
+    /// The effective policy of a kind at a state; `None` if there is none.
+    fn at(
+        engine: &PathEngine,
+        kind: &GroupKind,
+        state: StateId,
+    ) -> Result<Option<Self>, InternalError> {
+        let world = engine.world();
+        for (number, known) in world.kinds().iter().enumerate() {
+            if known.profile().policy != *kind {
+                continue;
+            }
+            let Some(chain) = engine.chain(number, state)? else {
+                continue;
+            };
+            let effective = world.answer(known, &chain);
+            if !effective.is_empty() {
+                return Ok(Some(effective.into()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl From<EffectivePolicy> for PolicyView {
+    fn from(effective: EffectivePolicy) -> Self {
+        let listed = effective.listed.iter();
+        let unknown = effective.unknown.as_ref();
+        Self {
+            spec_json: effective.spec.as_ref().map(ToString::to_string),
+            listed: listed
+                .map(|listed| v1::ListedPolicy {
+                    spec_json: listed.spec.to_string(),
+                    ..v1::ListedPolicy::default()
+                })
+                .collect(),
+            not_computed: effective.not_computed.clone().unwrap_or_default(),
+            unknown: unknown.map(|unknown| v1::Unknown {
+                message: unknown.message.clone(),
+                ..v1::Unknown::default()
+            }),
+        }
+    }
 }
 
 impl Verdicts {
@@ -157,13 +203,13 @@ impl Verdicts {
             let encoded = body.policy(kind).map(|(_, bytes)| bytes);
             encoded.map(|bytes| decoded(bytes)).transpose()
         });
-        let verdict = match policies.collect::<Result<Vec<_>, InternalError>>() {
-            Ok(policies) => self.check(snapshot, assertion, &policies, objects),
-            Err(error) => {
-                snapshot.fail(error);
-                Verdict::Unknown(error.to_string().into())
-            }
-        };
+        let policies = policies.collect::<Result<Vec<_>, InternalError>>();
+        let verdict = policies
+            .and_then(|policies| self.check(snapshot.world(), assertion, &policies, objects));
+        let verdict = verdict.unwrap_or_else(|error| {
+            snapshot.fail(error);
+            Verdict::Unknown(error.to_string().into())
+        });
         let id = self.id(verdict);
         if let Some(key) = key {
             self.by_answer.insert(key, id);
@@ -171,28 +217,45 @@ impl Verdicts {
         id
     }
 
+    /// Checks the path that ends in a state of a world whose answers are not encoded.
+    ///
+    /// # Errors
+    /// There is no such state.
+    pub fn of_engine(
+        &mut self,
+        engine: &PathEngine,
+        assertion: &Assertion,
+        (state, context): (StateId, PathContext),
+    ) -> Result<VerdictId, InternalError> {
+        if self.is_exhausted() {
+            return Ok(self.not_known(format!(
+                "the assertion needs more than {MAX_WORK} steps in all"
+            )));
+        }
+        let policies = assertion.policies.iter();
+        let policies = policies.map(|(_, kind)| PolicyView::at(engine, kind, state));
+        let policies = policies.collect::<Result<Vec<_>, InternalError>>()?;
+        let objects = context.read_by(assertion.expectation.objects());
+        let verdict = self.check(engine.world(), assertion, &policies, objects)?;
+        Ok(self.id(verdict))
+    }
+
     fn check(
         &mut self,
-        snapshot: &Snapshot,
+        world: &World,
         assertion: &Assertion,
         policies: &[Option<PolicyView>],
         objects: PathContext,
-    ) -> Verdict {
-        let world = snapshot.world();
+    ) -> Result<Verdict, InternalError> {
         let mut values = Vec::with_capacity(policies.len());
         for ((variable, kind), policy) in assertion.policies.iter().zip(policies) {
             let unknown = policy.as_ref().and_then(|policy| policy.unknown.as_ref());
             if let Some(unknown) = unknown {
-                return Verdict::Unknown(format!("{kind}: {}", unknown.message).into());
+                let what = format!("{kind}: {}", unknown.message);
+                return Ok(Verdict::Unknown(what.into()));
             }
-            let is_listed = is_listed(snapshot, kind);
-            match policy_value(policy.as_ref(), is_listed) {
-                Ok(value) => values.push((&**variable, value)),
-                Err(error) => {
-                    snapshot.fail(error);
-                    return Verdict::Unknown(error.to_string().into());
-                }
-            }
+            let is_listed = is_listed(world, kind);
+            values.push((&**variable, policy_value(policy.as_ref(), is_listed)?));
         }
         let expectation = &assertion.expectation;
         let path = PathObjects {
@@ -201,10 +264,10 @@ impl Verdicts {
             own_namespace: assertion.filter.own_namespace.as_ref(),
         };
         let checked = expectation.check(&values, path, &mut self.work);
-        match checked {
+        Ok(match checked {
             Ok(()) => Verdict::Passed,
             Err(why) => Verdict::Failed(why.into()),
-        }
+        })
     }
 
     fn id(&mut self, verdict: Verdict) -> VerdictId {
@@ -226,8 +289,8 @@ fn decoded(bytes: &[u8]) -> Result<PolicyView, InternalError> {
 }
 
 /// Whether all profiles of a kind list its policies. Those of different controllers can differ.
-fn is_listed(snapshot: &Snapshot, kind: &GroupKind) -> bool {
-    let kinds = snapshot.world().profiled_kinds();
+fn is_listed(world: &World, kind: &GroupKind) -> bool {
+    let kinds = world.profiled_kinds();
     let mut kinds = kinds
         .filter(|known| known.profile().policy == *kind)
         .peekable();

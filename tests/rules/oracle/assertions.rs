@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use entail::api::v1;
 use entail::insight::{
-    AccessScope, AssertionChecker, ObjectVisibility, check_assertions, get, list_paths,
+    AccessScope, AssertionChecker, Budget, ObjectVisibility, broken_by, check_assertions, compare,
+    get, list_paths,
 };
 use entail::snapshot::{Snapshot, Version};
-use entail_core::model::{PathName, Root, TrafficPath};
+use entail_core::model::{GroupKind, PathName, Root, TrafficPath};
 use entail_core::profile::PolicyClass;
 use jiff::civil::{Date, date};
 use prost::Message;
@@ -44,6 +45,7 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
     let mut checker = AssertionChecker::default();
     let mut wrong = Vec::new();
     let mut failing = 0;
+    let mut last: Option<Arc<Snapshot>> = None;
     for step in 0..STEPS {
         let told = match step {
             0 => "the start".to_owned(),
@@ -64,6 +66,10 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
         let snapshot = Arc::new(way.snapshot_builder.snapshot(numbered(step)));
         let followed = checker.follow(&snapshot, TODAY);
         failing += followed.iter().filter(|result| result.failed > 0).count() as u64;
+        if let Some(before) = last.replace(Arc::clone(&snapshot)) {
+            let about = format!("seed {}, step {step}, {told}", world.seed);
+            wrong.extend(breakage(&before, &snapshot, &written, &about));
+        }
         let anew = AssertionChecker::default().follow(&snapshot, TODAY);
         let walked = walked(&snapshot);
         let about = format!("seed {}, step {step}, {told}", world.seed);
@@ -105,6 +111,66 @@ fn differences(
             let written = written.map(ToString::to_string).unwrap_or_default();
             wrong.push(format!(
                 "{about}: {result:#?}\njudge: {passed} passed, {failed} failed: {written}"
+            ));
+        }
+    }
+    wrong
+}
+
+/// What differs between the assertions that a change breaks, as found from the changed paths, and those that fail on more
+/// paths after it, of assertions that effective policies and the names of paths decide.
+fn breakage(before: &Snapshot, after: &Snapshot, written: &[Value], about: &str) -> Vec<String> {
+    let all = AccessScope::default();
+    let changes = compare(before.engine(), after.engine(), &all);
+    let changed = changes.changes.iter().flat_map(|change| &change.paths);
+    let changed: Vec<&String> = changed.chain(&changes.paths_added).collect();
+    let names = changed.iter().map(|name| name.as_str());
+    let found = broken_by(before, after.engine(), names, (TODAY, Budget::unlimited())).unwrap();
+    let (old, new) = (walked(before), walked(after));
+    let mut wrong = Vec::new();
+    for result in &new {
+        let of = |other: &&v1::AssertionResult| other.object == result.object;
+        let written = written
+            .iter()
+            .find(|written| written["metadata"]["name"] == name_of(result));
+        let is_judged = written.is_some_and(|written| {
+            let paths = &written["spec"]["paths"];
+            let reads = written["spec"]["expect"]["cel"]
+                .as_str()
+                .unwrap_or_default();
+            let decides = ["hostnames", "namespaces"];
+            !reads.contains("||")
+                && decides.iter().all(|field| paths.get(field).is_none())
+                && paths
+                    .get("gateways")
+                    .is_none_or(|gateways| *gateways == json!({}))
+        });
+        let Some(old) = old.iter().find(of).filter(|_| is_judged) else {
+            continue;
+        };
+        // What is not known as a whole has no names of paths.
+        let is_whole = |result: &v1::AssertionResult| {
+            let failing = result.failed + result.unknown;
+            result.failures.len() as u64 == failing && result.message.is_empty()
+        };
+        if !is_whole(old) || !is_whole(result) {
+            continue;
+        }
+        let failed = |failure: &v1::AssertionPath| {
+            old.failures.iter().any(|other| other.path == failure.path)
+        };
+        let expected = result
+            .failures
+            .iter()
+            .filter(|failure| !failed(failure))
+            .count() as u64;
+        let broken = found
+            .iter()
+            .find(|broken| broken.object.to_string() == result.object);
+        let count = broken.map_or(0, |broken| broken.paths);
+        if count != expected {
+            wrong.push(format!(
+                "{about}: {broken:#?}\nexpected {expected}: {result:#?}\n{old:#?}"
             ));
         }
     }
@@ -250,7 +316,7 @@ fn judged(snapshot: &Snapshot, assertion: &Value) -> Option<(u64, u64)> {
     let mut kinds = snapshot.world().profiled_kinds();
     let is_listed = kinds.any(|known| {
         let profile = known.profile();
-        profile.policy.to_string() == kind && profile.class == PolicyClass::Listed
+        GroupKind::parse(kind).names(&profile.policy) && profile.class == PolicyClass::Listed
     });
     if !is_simple || is_listed {
         return None;

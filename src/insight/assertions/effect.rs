@@ -1,0 +1,225 @@
+//! The assertions that a change would break: only paths whose answers differ, and those below them, are checked.
+
+use hashbrown::{HashMap, HashSet};
+use jiff::civil::Date;
+
+use super::checker::{assertions_of, within_limits};
+use super::document::Assertion;
+use super::filter::{PathContext, PathScope};
+use super::verdict::{Verdict, VerdictId, Verdicts};
+use crate::insight::{AccessScope, Budget};
+use crate::snapshot::Snapshot;
+use entail_core::engine::{PathEngine, StateId};
+use entail_core::model::{InternalError, ObjectKey, OrInternal};
+use entail_core::topology::{ListedPath, PathStart, PathVisitor, TrieNodeId, WalkControl};
+
+/// An assertion that holds on some paths before a change and not after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenAssertion {
+    /// The assertion.
+    pub object: ObjectKey,
+    /// Whether the change is to be denied.
+    pub enforce: bool,
+    /// Number of these paths.
+    pub paths: u64,
+    /// The name of the first one.
+    pub first: String,
+    /// Why it is not as expected after the change, or what is not known.
+    pub why: String,
+}
+
+/// An assertion in one of the two worlds.
+struct Side<'a> {
+    engine: &'a PathEngine,
+    assertion: &'a Assertion,
+    scope: PathScope<'a>,
+    verdicts: Verdicts,
+    known: HashMap<(StateId, PathContext), VerdictId>,
+}
+
+/// The end of a path, as in [`walk`](super::walk).
+type PathEnd = (StateId, Option<PathContext>);
+
+/// Collects the names of the paths on which an assertion does not hold.
+struct Failing<'w, 'a> {
+    side: &'w mut Side<'a>,
+    budget: &'w Budget,
+    seen: &'w mut HashSet<String>,
+    found: Vec<(String, VerdictId)>,
+    failed: Option<InternalError>,
+}
+
+/// Returns the assertions of a snapshot that a change breaks, in the order of assertions. `after` is the world after the
+/// change, and `changed` the names of the paths whose answers differ there or that are new.
+///
+/// # Errors
+/// A trie node or a state is missing.
+pub fn broken_by<'p>(
+    snapshot: &Snapshot,
+    after: &PathEngine,
+    changed: impl Iterator<Item = &'p str> + Clone,
+    (today, budget): (Date, &Budget),
+) -> Result<Vec<BrokenAssertion>, InternalError> {
+    let all = AccessScope::default();
+    let mut broken = Vec::new();
+    for (is_within, object) in within_limits(assertions_of(snapshot, &all)) {
+        let spec = object.body.get("spec").unwrap_or_default();
+        let compile =
+            |engine: &PathEngine| Assertion::read(&object.key, spec.clone(), engine.world(), &all);
+        let (true, Ok(old), Ok(new)) = (is_within, compile(snapshot.engine()), compile(after))
+        else {
+            continue;
+        };
+        let mut before = Side::new(snapshot.engine(), &old, today, &all);
+        let mut now = Side::new(after, &new, today, &all);
+        let mut found: Option<BrokenAssertion> = None;
+        for (name, verdict) in now.failing(changed.clone(), budget)? {
+            if !before.holds_on(&name)? {
+                continue;
+            }
+            let found = found.get_or_insert_with(|| BrokenAssertion {
+                object: object.key.clone(),
+                enforce: new.enforce,
+                paths: 0,
+                first: name,
+                why: now.why(verdict),
+            });
+            found.paths += 1;
+        }
+        broken.extend(found);
+    }
+    Ok(broken)
+}
+
+impl<'a> Side<'a> {
+    fn new(
+        engine: &'a PathEngine,
+        assertion: &'a Assertion,
+        today: Date,
+        all: &'a AccessScope,
+    ) -> Self {
+        Self {
+            engine,
+            assertion,
+            scope: PathScope::new(engine, assertion, today, all),
+            verdicts: Verdicts::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn why(&self, verdict: VerdictId) -> String {
+        match self.verdicts.get(verdict) {
+            Verdict::Passed => String::new(),
+            Verdict::Failed(why) => why.to_string(),
+            Verdict::Unknown(what) => format!("not known: {what}"),
+        }
+    }
+
+    /// The paths, at and below some paths, on which the assertion does not hold.
+    fn failing<'p>(
+        &mut self,
+        changed: impl Iterator<Item = &'p str>,
+        budget: &Budget,
+    ) -> Result<Vec<(String, VerdictId)>, InternalError> {
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        for name in changed {
+            for start in self.engine.trie().starts(name) {
+                found.extend(self.failing_below(&start, budget, &mut seen)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn failing_below(
+        &mut self,
+        start: &PathStart,
+        budget: &Budget,
+        seen: &mut HashSet<String>,
+    ) -> Result<Vec<(String, VerdictId)>, InternalError> {
+        let engine = self.engine;
+        let end = self.end(&start.resolved)?;
+        let mut failing = Failing {
+            side: self,
+            budget,
+            seen,
+            found: Vec::new(),
+            failed: None,
+        };
+        // The contexts below are found by the visitor, which has the trie nodes of each path.
+        let step = |(state, context): PathEnd, node| Ok((engine.after(state, node)?, context));
+        engine.visit(Some(start), (0, end.1), step, &mut failing)?;
+        match failing.failed {
+            Some(error) => Err(error),
+            None => Ok(failing.found),
+        }
+    }
+
+    /// The state and the context at the end of a path.
+    fn end(&self, resolved: &[TrieNodeId]) -> Result<PathEnd, InternalError> {
+        let mut end = (0, Some(PathContext::default()));
+        for &node in resolved {
+            let context = match end.1 {
+                Some(above) => self.scope.step(above, node)?,
+                None => None,
+            };
+            end = (self.engine.after(end.0, node)?, context);
+        }
+        Ok(end)
+    }
+
+    /// The verdict about the path to some trie nodes; `None` if the assertion is not about it, or excepts it.
+    fn verdict(&mut self, resolved: &[TrieNodeId]) -> Result<Option<VerdictId>, InternalError> {
+        let node = *resolved.last().or_internal("the end of a path")?;
+        let (state, Some(context)) = self.end(resolved)? else {
+            return Ok(None);
+        };
+        if context.exception.is_some() || !self.scope.selects(context, node)? {
+            return Ok(None);
+        }
+        if let Some(&known) = self.known.get(&(state, context)) {
+            return Ok(Some(known));
+        }
+        let verdict = match self.scope.not_decided(context) {
+            Some(what) => self.verdicts.not_known(what),
+            None => {
+                let at = (state, context);
+                self.verdicts.of_engine(self.engine, self.assertion, at)?
+            }
+        };
+        self.known.insert((state, context), verdict);
+        Ok(Some(verdict))
+    }
+
+    /// Whether the assertion is not about a path, or the path is as expected.
+    fn holds_on(&mut self, name: &str) -> Result<bool, InternalError> {
+        for start in self.engine.trie().starts(name) {
+            let verdict = self.verdict(&start.resolved)?;
+            if verdict.is_some_and(|verdict| verdict != Verdicts::PASSED) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl PathVisitor<PathEnd> for Failing<'_, '_> {
+    fn visit(&mut self, path: &ListedPath<'_, PathEnd>) -> WalkControl {
+        if !self.budget.step() {
+            return WalkControl::Stop;
+        }
+        let verdict = match self.side.verdict(path.resolved) {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                self.failed = Some(error);
+                return WalkControl::Stop;
+            }
+        };
+        if let Some(verdict) = verdict.filter(|verdict| *verdict != Verdicts::PASSED)
+            && self.seen.insert(path.name.to_owned())
+        {
+            self.found.push((path.name.to_owned(), verdict));
+        }
+        WalkControl::Descend
+    }
+}
