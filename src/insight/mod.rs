@@ -27,7 +27,7 @@ mod waypoints;
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;
-pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
+pub use compare::{ChangeEffect, ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub(crate) use failure::{MAX_NAMED, shortened};

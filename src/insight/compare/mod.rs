@@ -1,7 +1,10 @@
 //! Compares the effective policies of two worlds.
 
 mod answers;
+mod effect;
 mod walk;
+
+pub use effect::ChangeEffect;
 
 use self::walk::Comparison;
 use super::lookup::incomplete_kinds;
@@ -9,7 +12,7 @@ use super::{Failure, QuerySubject, Visibility, shortened};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
-use entail_core::engine::PathEngine;
+use entail_core::engine::{ChangedPaths, PathEngine};
 use entail_core::model::ObjectKey;
 
 /// Computes the world after manifests are applied and objects are deleted. Returns it with the
@@ -94,7 +97,17 @@ pub fn compare(
     after: &PathEngine,
     visibility: &dyn Visibility,
 ) -> v1::PreviewChangeResponse {
-    let mut comparison = Comparison::new(before, after, visibility);
+    compare_changed([before, after], None, visibility)
+}
+
+/// As [`compare`], for two versions of one world that differ only in some paths: only these are compared, and name the
+/// kinds that are unknown.
+fn compare_changed(
+    [before, after]: [&PathEngine; 2],
+    changed: Option<&ChangedPaths>,
+    visibility: &dyn Visibility,
+) -> v1::PreviewChangeResponse {
+    let mut comparison = Comparison::new([before, after], changed, visibility);
     if let Err(error) = comparison.compare_all() {
         before.fail(error);
     }

@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Whether the paths of a changed route can be changed without those of others.
-    fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
+    pub(super) fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
         let (topology, store) = (self.world().topology(), self.world().store());
         let route = |version: Option<&StoredObject>| match version.map(|v| v.projection.clone()) {
             Some(Projection::Route(route)) => Some(route),

@@ -12,6 +12,8 @@ mod effective;
 mod enforcement;
 mod index_vec;
 mod internal;
+#[cfg(feature = "engine")]
+mod layered_map;
 mod level;
 mod nearest;
 mod object;
@@ -38,6 +40,8 @@ pub use effective::{
 pub use enforcement::Enforcement;
 pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
+#[cfg(feature = "engine")]
+pub(crate) use layered_map::LayeredMap;
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;
 pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};
