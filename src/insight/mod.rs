@@ -16,12 +16,14 @@ mod paths;
 mod policies;
 mod reach;
 mod resolve;
+mod reviewed_kinds;
 mod rule_ref;
 mod status;
 mod subject;
 mod topology;
 mod visibility;
 mod visible;
+mod warnings;
 mod waypoints;
 
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
@@ -41,8 +43,12 @@ pub use reach::list_affected;
 pub use resolve::{
     MAX_REQUEST_BYTES, matching_rule_paths, path_ref, resolve_request, try_resolve_request,
 };
+pub use reviewed_kinds::reviewed_resources;
 pub use rule_ref::{RuleName, RuleRef, rule_paths};
 pub use status::{SourceProblem, SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
 pub use visibility::{AccessScope, Coverage, ObjectVisibility, Visibility};
+pub use warnings::{
+    ChangedObject, MAX_WARNINGS, NameScope, ObjectChange, line as warning_line, warnings,
+};

@@ -108,10 +108,12 @@ fn compare_changed(
     visibility: &dyn Visibility,
 ) -> v1::PreviewChangeResponse {
     let mut comparison = Comparison::new([before, after], changed, visibility);
-    if let Err(error) = comparison.compare_all() {
-        before.fail(error);
-    }
-    let kinds = comparison.unknown_kinds();
+    let mut kinds = match comparison.compare_all() {
+        Ok(()) => Vec::new(),
+        // The world before the change may serve: what is wrong with the comparison is not an error of its answers.
+        Err(error) => comparison.failed_kinds(error),
+    };
+    kinds.extend(comparison.unknown_kinds());
     let changes = merge_equal(comparison.take_changes());
     let is_lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};
 
 use super::answers::KindPair;
-use crate::api::{unknown_state, v1};
+use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::Visibility;
 use crate::insight::visible::Visible;
 use entail_core::engine::{ChangedPaths, PathEngine, StateId};
@@ -108,6 +108,15 @@ impl<'e> Comparison<'e> {
         states.sort_by(|a, b| (&a.kind, &a.message).cmp(&(&b.kind, &b.message)));
         states.dedup();
         states
+    }
+
+    /// Counts an internal error, because of which nothing is known of the kinds.
+    pub(super) fn failed_kinds(&self, error: InternalError) -> Vec<v1::KindState> {
+        let [_, after] = self.worlds;
+        after.fail(error);
+        let kinds = self.pairs.iter().map(|pair| pair.kind().to_string());
+        let state = |kind| StateReason::InternalError.kind_state(kind);
+        kinds.map(state).collect()
     }
 
     /// Returns the changed answers with their paths, sorted by kind.
