@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod admission;
 mod callers;
 mod drain;
 mod envoy;
