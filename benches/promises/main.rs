@@ -18,6 +18,7 @@
 mod bench_world;
 mod memory;
 mod questions;
+mod reviews;
 mod rows;
 #[path = "../world/mod.rs"]
 mod world;

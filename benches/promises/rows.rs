@@ -11,6 +11,7 @@ use entail_core::model::{Change, GroupKind, Object};
 use crate::bench_world::{BenchWorld, generate, look_up, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
+use crate::reviews::reviews;
 
 /// A row of the table.
 pub struct Row {
@@ -25,7 +26,7 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 9] = [
+pub const ROWS: [(&str, Run); 10] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
@@ -34,6 +35,7 @@ pub const ROWS: [(&str, Run); 9] = [
     ("one-policy", one_policy),
     ("gateway-wide", gateway_wide),
     ("one-route", one_route),
+    ("review", reviews),
     ("memory", memory_held),
 ];
 
