@@ -19,6 +19,7 @@ mod assertions;
 mod bench_world;
 mod memory;
 mod questions;
+mod reviews;
 mod rows;
 #[path = "../world/mod.rs"]
 mod world;

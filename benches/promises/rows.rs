@@ -12,6 +12,7 @@ use crate::assertions::assertions;
 use crate::bench_world::{BenchWorld, generate, look_up, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
+use crate::reviews::reviews;
 
 /// A row of the table.
 pub struct Row {
@@ -26,7 +27,7 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 10] = [
+pub const ROWS: [(&str, Run); 11] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
@@ -35,6 +36,7 @@ pub const ROWS: [(&str, Run); 10] = [
     ("one-policy", one_policy),
     ("gateway-wide", gateway_wide),
     ("one-route", one_route),
+    ("review", reviews),
     ("memory", memory_held),
     ("assertions", assertions),
 ];

@@ -27,20 +27,25 @@ pub(super) async fn connect_if_configured(inputs: &Inputs) -> Result<Option<Clus
     }
 }
 
-/// Creates the client of a cluster. The API server is not contacted yet.
-pub(super) async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
+/// The objects of a cluster to read.
+pub(super) fn watch_filter(access: &ClusterSettings) -> WatchFilter {
     let names = |names: &[String]| names.iter().map(|name| Str::from(name.as_str())).collect();
     let gateways = access.gateways.iter();
+    WatchFilter {
+        namespaces: names(&access.namespaces),
+        gateways: gateways
+            .map(|(ns, name)| (ns.as_str().into(), name.as_str().into()))
+            .collect(),
+        classes: names(&access.classes),
+    }
+}
+
+/// Creates the client of a cluster. The API server is not contacted yet.
+pub(super) async fn connect(access: &ClusterSettings) -> Result<Cluster, AppError> {
     let access = ClusterConfig {
         kubeconfig: access.kubeconfig.clone(),
         context: access.context.clone(),
-        filter: WatchFilter {
-            namespaces: names(&access.namespaces),
-            gateways: gateways
-                .map(|(ns, name)| (ns.as_str().into(), name.as_str().into()))
-                .collect(),
-            classes: names(&access.classes),
-        },
+        filter: watch_filter(access),
         timeouts: ApiTimeouts {
             request: access.timeouts.request,
             stale_after: access.timeouts.stale_after,

@@ -14,7 +14,8 @@ use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
 use crate::insight::SourceProblems;
 use crate::server::{
-    BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, Server, StdListener,
+    BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, ReviewCounters,
+    Server, StdListener,
 };
 use crate::snapshot::{BuildStats, Snapshot};
 use crate::source::cluster::{ApiRequestCounts, ApiRequestRecorder};
@@ -34,6 +35,8 @@ pub(super) struct MetricsSource {
     pub envoy: Arc<EnvoyCounters>,
     pub calls: Option<ApiRequestRecorder>,
     pub certificates: Option<Arc<Certificates>>,
+    /// The counters and the certificates of the admission webhook.
+    pub reviews: Option<(Arc<ReviewCounters>, Arc<Certificates>)>,
     /// The metrics of objects as they were when the object cache was last free.
     pub object_metrics: Mutex<Vec<Metric>>,
 }
@@ -58,6 +61,7 @@ impl MetricsSource {
             envoy: server.envoy_counters(),
             calls: None,
             certificates: None,
+            reviews: None,
             object_metrics: Mutex::default(),
         }
     }
@@ -92,6 +96,7 @@ impl MetricsSource {
         metrics.push(self.request_durations());
         metrics.extend(self.request_metrics());
         metrics.extend(self.caller_metrics());
+        metrics.extend(self.review_metrics());
         let counts = self
             .calls
             .as_ref()
@@ -212,6 +217,33 @@ impl MetricsSource {
         ]
     }
 
+    /// Reviews of the admission webhook.
+    fn review_metrics(&self) -> Vec<Metric> {
+        let Some((counters, _)) = &self.reviews else {
+            return Vec::new();
+        };
+        let counts = counters
+            .counts()
+            .map(|(outcome, count)| (vec![("outcome", outcome.to_owned())], count));
+        let durations = counters.durations();
+        let durations = HistogramValue {
+            sum: durations.sum,
+            buckets: durations.buckets,
+        };
+        vec![
+            Metric::counters(
+                "entail_admission_reviews",
+                "Admission reviews by outcome",
+                counts.collect(),
+            ),
+            Metric::histograms(
+                "entail_admission_review_duration_seconds",
+                "Seconds from a complete admission review to its answer",
+                vec![(Vec::new(), durations)],
+            ),
+        ]
+    }
+
     /// Counts objects and policies, and reads the counters of the work. While the reconciler builds a snapshot, they
     /// are those of before: whoever asks does not wait for it. Blocks the reconciler for the time of counting.
     fn object_metrics(&self) -> Vec<Metric> {
@@ -239,14 +271,21 @@ impl MetricsSource {
 
     /// Reloads and expiry of certificates.
     fn certificate_metrics(&self) -> [Metric; 3] {
-        let certificates = self.certificates.as_ref();
+        let of_webhook = self.reviews.as_ref().map(|(_, certificates)| certificates);
+        let all = [("", self.certificates.as_ref()), ("admission_", of_webhook)];
+        let all = all.into_iter();
+        let all = all.filter_map(|(prefix, certificates)| Some((prefix, certificates?)));
         // Reported as 0 without certificates, so that alerts can refer to them.
-        let (reloads, failures) = certificates.map_or((0, 0), |c| c.reloads());
-        let expiries = certificates.map(|c| c.expiries()).unwrap_or_default();
-        let expiries = expiries.into_iter().map(|(name, at)| {
-            let labels: Labels = vec![("certificate", name.to_owned())];
-            (labels, at as f64)
-        });
+        let (mut reloads, mut failures) = (0, 0);
+        let mut expiries = Vec::new();
+        for (prefix, certificates) in all {
+            let (reloaded, failed) = certificates.reloads();
+            (reloads, failures) = (reloads + reloaded, failures + failed);
+            for (name, at) in certificates.expiries() {
+                let labels: Labels = vec![("certificate", format!("{prefix}{name}"))];
+                expiries.push((labels, at as f64));
+            }
+        }
         [
             Metric::counter("entail_tls_reloads", "Certificate reloads", reloads),
             Metric::counter(
@@ -257,7 +296,7 @@ impl MetricsSource {
             Metric::gauges(
                 "entail_certificate_expiry_timestamp_seconds",
                 "Unix time at which the first certificate of a file expires",
-                expiries.collect(),
+                expiries,
             ),
         ]
     }

@@ -1,5 +1,6 @@
 //! Builds snapshots from the inputs: once for commands, after every change for the server.
 
+mod admission;
 mod assertions;
 mod checkpoints;
 mod cluster;

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::admission::{self, AdmissionTasks};
 use super::checkpoints::CheckpointManager;
 use super::load::{limits, read_profiles};
 use super::metrics::{self, MetricsSource};
@@ -20,7 +21,8 @@ use super::{AppError, ServeSettings, cluster, reviews};
 use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
 use crate::insight::SourceProblems;
 use crate::server::{
-    AccessRules, Certificates, EnvoySettings, Health, Security, Server, ServiceContext,
+    AccessRules, BoundListener, Certificates, EnvoySettings, Health, HttpVersion, Security,
+    ServeError, Server, ServiceContext,
 };
 use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
 use crate::source::manifests::{KindScopes, Manifests, watch as watch_manifests};
@@ -89,8 +91,9 @@ pub async fn serve(
     let checked = settings.check().map_err(AppError::Usage)?;
     let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
+    let admission_certificates = admission::certificates(&settings)?;
     let envoy = envoy(&settings)?;
-    let sockets = BoundListeners::bind(&settings, &checked).await?;
+    let mut sockets = BoundListeners::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
 
     let progress = Arc::<ReconcilerProgress>::default();
@@ -108,7 +111,14 @@ pub async fn serve(
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
     let server =
         Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
+    let admission = admission::start(
+        &settings,
+        admission_certificates,
+        (&server, &shared.subscriptions),
+        sockets.admission.take(),
+    );
     let metrics_source = MetricsSource {
+        reviews: admission.as_ref().map(AdmissionTasks::metrics),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
         certificates: certificates.clone(),
         ..MetricsSource::of(&server, shared.clone(), problems_receiver)
@@ -128,20 +138,37 @@ pub async fn serve(
     let known = std::mem::take(&mut checkpoints.known);
     let source = cluster.map(|cluster| Source::Cluster(cluster, desired_receiver, known));
     let source = source.unwrap_or_else(|| Source::manifests(&settings, scopes));
-    let mut background = start_background(source, reconciler, certificates);
+    let background = start_background(source, reconciler, certificates);
+    let listeners = (sockets.all, sockets.health, settings.drain_timeout);
+    let background = (background, admission, progress);
+    let result = run_until(server, listeners, background, shutdown).await;
+    checkpoints.shut_down().await;
+    Ok(result?)
+}
+
+/// Runs the server until shutdown, which ends the background tasks, and then ends the webhook.
+async fn run_until(
+    server: Server,
+    (all, health, drain): (Vec<BoundListener>, Option<BoundListener>, Duration),
+    (mut background, admission, progress): (
+        JoinSet<()>,
+        Option<AdmissionTasks>,
+        Arc<ReconcilerProgress>,
+    ),
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     let shutdown = async {
         shutdown.await;
         progress.is_stopping.store(true, Ordering::Relaxed);
         background.shutdown().await;
     };
-    let (all, health) = (sockets.all, sockets.health);
-    let result = server
-        .run(all, health, settings.drain_timeout, shutdown)
-        .await;
+    let result = server.run(all, health, drain, shutdown).await;
     // If a listener failed, `shutdown` did not complete and the background tasks still run.
     background.shutdown().await;
-    checkpoints.shut_down().await;
-    Ok(result?)
+    if let Some(admission) = admission {
+        admission.shut_down().await;
+    }
+    result
 }
 
 /// The source of objects to watch.
@@ -213,7 +240,9 @@ fn security(
     cluster: Option<&Cluster>,
 ) -> Result<Security, AppError> {
     let files = settings.tls.clone();
-    let loaded = files.map(Certificates::load).transpose();
+    let loaded = files
+        .map(|files| Certificates::load(files, HttpVersion::Http2))
+        .transpose();
     let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
     let rules = settings.callers.as_deref().map(read_callers);
     let callers = match rules.transpose().map_err(AppError::Input)? {

@@ -12,6 +12,8 @@ pub(super) struct BoundListeners {
     pub health: Option<BoundListener>,
     /// Listeners of the admin server: metrics and readiness over HTTP.
     pub admin: Vec<BoundListener>,
+    /// Listener of the admission webhook.
+    pub admission: Option<BoundListener>,
 }
 
 /// The addresses that a server listens on, with the ports that the system assigned.
@@ -23,6 +25,8 @@ pub struct BoundAddresses {
     pub health: Option<Address>,
     /// Addresses of the admin server: metrics and readiness over HTTP.
     pub admin: Vec<Address>,
+    /// Address of the admission webhook.
+    pub admission: Option<Address>,
 }
 
 impl BoundListeners {
@@ -42,7 +46,16 @@ impl BoundListeners {
         for address in tcp.into_iter().chain(unix) {
             admin.push(bind(&address).await?);
         }
-        Ok(Self { all, health, admin })
+        let admission = match config.admission.map(Address::Tcp) {
+            Some(address) => Some(bind(&address).await?),
+            None => None,
+        };
+        Ok(Self {
+            all,
+            health,
+            admin,
+            admission,
+        })
     }
 
     fn addresses(&self) -> BoundAddresses {
@@ -51,6 +64,7 @@ impl BoundListeners {
             all: self.all.iter().map(of).collect(),
             health: self.health.as_ref().map(of),
             admin: self.admin.iter().map(of).collect(),
+            admission: self.admission.as_ref().map(of),
         }
     }
 
@@ -74,6 +88,7 @@ impl BoundListeners {
             listen = listening.join(" "),
             health = addresses.health.as_ref().map(Address::to_string),
             admin = addresses.admin.first().map(Address::to_string),
+            admission = addresses.admission.as_ref().map(Address::to_string),
             tls = settings.tls.is_some(),
             manifests = manifests.join(" "),
             cluster = settings.inputs.cluster.is_some(),

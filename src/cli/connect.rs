@@ -1,11 +1,12 @@
 //! Connects the commands to [`app`]: loads manifests, connects to servers, runs the server.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::args::{ControllerArgs, ManifestArgs};
+use super::args::{ClusterArgs, ControllerArgs, ManifestArgs};
 use super::commands::serve::{InsightAuthArg, LogFormatArg};
 use super::commands::test::{Case, Mismatch, check, unknown_names};
 use super::remote::{self, RemoteBackend};
@@ -13,6 +14,7 @@ use super::render::console;
 use super::{CliError, ExitStatus, ServeArgs, SourceArgs, TestArgs};
 use crate::api::v1;
 use crate::insight::{self, AccessScope, QueryBackend};
+use crate::snapshot::Snapshot;
 use crate::{app, config};
 use entail_client::ClientTls;
 
@@ -37,6 +39,26 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         print_warnings(&loaded.warnings);
         print_note(loaded.note.as_deref());
     })
+}
+
+/// Loads the profiles in effect: those of manifests or a cluster, or without both the built-in ones, and those of files.
+pub(super) fn load_profiles(
+    manifests: &[PathBuf],
+    cluster: &ClusterArgs,
+    profiles: &[PathBuf],
+) -> Result<Arc<Snapshot>, CliError> {
+    let cluster = cluster.access(manifests);
+    if manifests.is_empty() && cluster.is_none() {
+        return Ok(app::load_values(&[], profiles)?.snapshot);
+    }
+    let loaded = app::load(&app::Inputs {
+        manifests: manifests.to_vec(),
+        profiles: profiles.to_vec(),
+        cluster,
+        ..app::Inputs::default()
+    })?;
+    print_warnings(&loaded.warnings);
+    Ok(loaded.local.snapshot)
 }
 
 /// Connects like [`connect`], and prints only the problems of the inputs that are not findings.
@@ -190,6 +212,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
         admin_listen: args.admin_listen.clone(),
         admin_socket: args.admin_socket.clone(),
         tls: args.tls_files(),
+        admission: args.admission_settings(),
         data_plane_sans: args.data_plane_sans.clone(),
         insight_sans: args.insight_sans.clone(),
         callers: args.callers.clone(),

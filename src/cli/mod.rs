@@ -28,8 +28,8 @@ pub use args::{CommonArgs, Format, QueryArgs, SourceArgs, TestArgs};
 pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
-    check, completion, descriptors, diff, explain, explain_code, get, health, lint, preview,
-    profiles, reach, report_objects, resolve, status, topology, verify, version,
+    admission, check, completion, descriptors, diff, explain, explain_code, get, health, lint,
+    preview, profiles, reach, report_objects, resolve, status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -83,6 +83,8 @@ enum Command {
     Test(TestArgs),
     /// List the built-in profiles of policy kinds.
     Profiles(profiles::ProfilesArgs),
+    /// Print the configuration of the admission webhook, which warns of what a change takes away.
+    Admission(admission::AdmissionArgs),
     /// Check the health of a server; for probes.
     Health(health::HealthArgs),
     /// Print the API descriptors as a FileDescriptorSet.
@@ -147,6 +149,7 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Topology(args) => topology::run(args),
         Command::Test(args) => connect::test(&args),
         Command::Profiles(args) => profiles::run(&args),
+        Command::Admission(args) => admission::run(&args),
         Command::Health(args) => health::run(&args),
         Command::Descriptors => descriptors::run(),
         Command::Version => version::run(),

@@ -119,6 +119,19 @@ pub enum InsightAuth {
     Kubernetes,
 }
 
+/// Settings of the admission webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdmissionSettings {
+    /// The address to listen on: `IP:PORT`.
+    pub listen: String,
+    /// Its certificates.
+    pub tls: TlsFiles,
+    /// Whether clients without a certificate may ask from other machines.
+    pub any_client: bool,
+    /// Whether warnings name objects of all namespaces.
+    pub full_names: bool,
+}
+
 /// Settings of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSettings {
@@ -134,6 +147,8 @@ pub struct ServeSettings {
     pub admin_socket: Option<PathBuf>,
     /// Certificates. If set, TCP listeners require TLS, except those of health and metrics.
     pub tls: Option<TlsFiles>,
+    /// The admission webhook, which is disabled without it.
+    pub admission: Option<AdmissionSettings>,
     /// Client certificate names that may use EffectivePolicyService; every client if empty.
     pub data_plane_sans: Vec<String>,
     /// Client certificate names that may use PolicyInsightService; every client if empty.
@@ -171,6 +186,8 @@ pub struct ListenConfig {
     pub health: Option<Address>,
     /// Address of the admin server.
     pub admin: Option<SocketAddr>,
+    /// Address of the admission webhook.
+    pub admission: Option<SocketAddr>,
     /// Client certificate names by service, if there is no file of access rules.
     pub lists: AllowLists,
 }
@@ -184,6 +201,7 @@ impl Default for ServeSettings {
             admin_listen: None,
             admin_socket: None,
             tls: None,
+            admission: None,
             data_plane_sans: Vec::new(),
             insight_sans: Vec::new(),
             callers: None,
@@ -257,25 +275,9 @@ impl ServeSettings {
                 Err(message) => errors.push(message),
             }
         }
-        // The kubelet probes from the node without TLS, so any address is allowed for health.
-        let health = match self.health_listen.as_deref().map(str::parse::<Address>) {
-            None => None,
-            Some(Ok(address)) if all.contains(&address) && !is_port_zero(&address) => {
-                errors.push(format!(
-                    "`--health-listen {address}` is also an address of `--listen`"
-                ));
-                None
-            }
-            Some(Ok(address)) => Some(address),
-            Some(Err(error)) => {
-                errors.push(format!("--health-listen: {error}"));
-                None
-            }
-        };
-        let admin = self.admin_address().unwrap_or_else(|message| {
-            errors.push(message);
-            None
-        });
+        let health = valid(self.health_address(&all), &mut errors);
+        let admin = valid(self.admin_address(), &mut errors);
+        let admission = valid(self.admission_address(), &mut errors);
         let lists = self.allow_lists(&mut errors);
         errors.extend(self.missing_cluster_problems());
         errors.extend(self.exposed_token_problem(&all));
@@ -296,6 +298,7 @@ impl ServeSettings {
                 all,
                 health,
                 admin,
+                admission,
                 lists,
             })
         } else {
@@ -319,6 +322,18 @@ impl ServeSettings {
         self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some())
     }
 
+    /// The address of health alone. The kubelet probes from the node without TLS, so any address is allowed.
+    fn health_address(&self, all: &[Address]) -> Result<Option<Address>, String> {
+        match self.health_listen.as_deref().map(str::parse::<Address>) {
+            None => Ok(None),
+            Some(Ok(address)) if all.contains(&address) && !is_port_zero(&address) => Err(format!(
+                "`--health-listen {address}` is also an address of `--listen`"
+            )),
+            Some(Ok(address)) => Ok(Some(address)),
+            Some(Err(error)) => Err(format!("--health-listen: {error}")),
+        }
+    }
+
     fn admin_address(&self) -> Result<Option<SocketAddr>, String> {
         let Some(text) = self.admin_listen.as_deref() else {
             return Ok(None);
@@ -329,6 +344,29 @@ impl ServeSettings {
                 "`--admin-listen {text}` is a Unix socket: use `--admin-socket`"
             )),
             Err(error) => Err(format!("--admin-listen: {error}")),
+        }
+    }
+
+    fn admission_address(&self) -> Result<Option<SocketAddr>, String> {
+        let Some(admission) = &self.admission else {
+            return Ok(None);
+        };
+        let text = &admission.listen;
+        let address: Address = text
+            .parse()
+            .map_err(|error| format!("--admission-listen: {error}"))?;
+        let has_client_ca = admission.tls.client_ca.is_some();
+        if !address.is_local() && !has_client_ca && !admission.any_client {
+            return Err(format!(
+                "`--admission-listen {text}` would answer every client, with names of objects: set \
+                 `--admission-tls-client-ca`, or `--admission-any-client` if only API servers reach it"
+            ));
+        }
+        match address {
+            Address::Tcp(address) => Ok(Some(address)),
+            Address::Unix(_) => Err(format!(
+                "`--admission-listen {text}` is a Unix socket: API servers need `IP:PORT`"
+            )),
         }
     }
 
@@ -441,6 +479,14 @@ impl ServeSettings {
         .filter(|(_, is_zero)| *is_zero)
         .map(|(name, _)| format!("the limit `{name}` must be greater than 0"))
     }
+}
+
+/// The address of a listener, if there is a valid one. Adds the error of another one to `errors`.
+fn valid<T>(address: Result<Option<T>, String>, errors: &mut Vec<String>) -> Option<T> {
+    address.unwrap_or_else(|message| {
+        errors.push(message);
+        None
+    })
 }
 
 fn is_port_zero(address: &Address) -> bool {

@@ -48,6 +48,47 @@ fn all_errors_are_reported_at_once() {
 }
 
 #[test]
+fn the_webhook_listens_for_everybody_only_if_that_is_asked_for() {
+    let webhook = |listen: &str, client_ca: Option<&str>, any_client: bool| ServeSettings {
+        admission: Some(AdmissionSettings {
+            listen: listen.to_owned(),
+            tls: TlsFiles {
+                cert: "tls.crt".into(),
+                key: "tls.key".into(),
+                client_ca: client_ca.map(Into::into),
+            },
+            any_client,
+            full_names: false,
+        }),
+        ..settings()
+    };
+    for valid in [
+        webhook("127.0.0.1:1", None, false),
+        webhook("0.0.0.0:1", Some("ca.crt"), false),
+        webhook("0.0.0.0:1", None, true),
+    ] {
+        assert!(valid.check().unwrap().admission.is_some());
+    }
+    for (invalid, expected) in [
+        (
+            webhook("0.0.0.0:1", None, false),
+            "--admission-tls-client-ca",
+        ),
+        (webhook("unix:/x", None, false), "is a Unix socket"),
+        (
+            webhook("nowhere", None, true),
+            "--admission-listen: `nowhere`",
+        ),
+    ] {
+        let errors = invalid.check().unwrap_err();
+        assert!(
+            errors.len() == 1 && errors[0].contains(expected),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
 fn a_non_loopback_address_needs_the_insecure_flag() {
     let mut open = settings();
     open.listen = vec!["0.0.0.0:1".to_owned()];

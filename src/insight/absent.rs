@@ -112,7 +112,7 @@ fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> St
 }
 
 /// `kind/namespace/name`, as commands take it.
-fn query_name(key: &ObjectKey) -> String {
+pub(super) fn query_name(key: &ObjectKey) -> String {
     format!(
         "{}/{}",
         key.kind.kind.to_ascii_lowercase(),

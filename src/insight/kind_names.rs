@@ -130,13 +130,23 @@ fn is_named(kind: &GroupKind, name: &str) -> bool {
     name == singular || name == plural(&singular) || short.any(|(.., short)| *short == name)
 }
 
-/// The plural that Kubernetes assumes for a kind without a definition.
+/// The usual plural of a kind without a definition.
 fn plural(singular: &str) -> String {
-    match singular.strip_suffix('y') {
+    let stem = singular.strip_suffix('y');
+    match stem.filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
         Some(stem) => format!("{stem}ies"),
         None if singular.ends_with('s') => format!("{singular}es"),
         None => format!("{singular}s"),
     }
+}
+
+/// The plural of a kind: that of its CustomResourceDefinition, or the usual one.
+pub(super) fn plural_in(world: &World, kind: &GroupKind) -> String {
+    let mut definitions = world.store().of_kind(crd()).map(|(_, entry)| &entry.object);
+    let definition = definitions.find(|crd| crd.defined_kind().as_ref() == Some(kind));
+    let defined = definition.and_then(|crd| crd.body.pointer("/spec/names/plural"));
+    let defined = defined.and_then(|name| Some(name.as_str()?.to_owned()));
+    defined.unwrap_or_else(|| plural(&kind.kind.to_ascii_lowercase()))
 }
 
 /// The kinds whose CustomResourceDefinitions list a name.
@@ -184,7 +194,8 @@ mod tests {
         assert!(is_named(&route, "httproute") && is_named(&route, "httproutes"));
         assert!(!is_named(&route, "httproutess") && !is_named(&route, "svc"));
         assert!(is_named(&GroupKind::service(), "svc"));
-        assert!(is_named(&GroupKind::gateway(), "gtw"));
+        let gateway = GroupKind::gateway();
+        assert!(is_named(&gateway, "gtw") && is_named(&gateway, "gateways"));
         let class = GroupKind::new(groups::GATEWAY, "GatewayClass");
         assert!(is_named(&class, "gatewayclasses") && is_named(&class, "gc"));
         let policy = GroupKind::new("x.io", "RetryPolicy");

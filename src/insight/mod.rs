@@ -17,21 +17,24 @@ mod paths;
 mod policies;
 mod reach;
 mod resolve;
+mod reviewed_kinds;
 mod rule_ref;
 mod status;
 mod subject;
 mod topology;
 mod visibility;
 mod visible;
+mod warnings;
 mod waypoints;
 
 pub use assertions::{
-    AssertionChecker, NOT_CHECKED, assertion_findings, broken_by, check_assertions, today,
+    AssertionChecker, BrokenAssertion, NOT_CHECKED, assertion_findings, broken_by,
+    check_assertions, today,
 };
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;
-pub use compare::{ChangeFilter, PreviewFn, compare, preview_change};
+pub use compare::{ChangeEffect, ChangeFilter, PreviewFn, compare, preview_change};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub(crate) use failure::{MAX_NAMED, shortened};
@@ -45,8 +48,13 @@ pub use reach::list_affected;
 pub use resolve::{
     MAX_REQUEST_BYTES, matching_rule_paths, path_ref, resolve_request, try_resolve_request,
 };
+pub use reviewed_kinds::reviewed_resources;
 pub use rule_ref::{RuleName, RuleRef, rule_paths};
 pub use status::{SourceProblem, SourceProblems, server_status};
 pub use subject::QuerySubject;
 pub use topology::get_topology;
 pub use visibility::{AccessScope, Coverage, ObjectVisibility, Visibility};
+pub use warnings::{
+    ChangedObject, MAX_WARNINGS, NameScope, ObjectChange, broken_warning, line as warning_line,
+    warnings,
+};

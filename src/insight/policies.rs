@@ -160,7 +160,7 @@ fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
 }
 
 /// Returns the condition `Accepted`.
-fn accepted(
+pub(super) fn accepted(
     kind: &PolicyKind,
     index: usize,
     policy: &Policy,

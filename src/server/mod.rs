@@ -12,6 +12,7 @@ mod serve;
 mod services;
 mod tls;
 mod transport;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -36,9 +37,10 @@ pub use admission::limits::{
 pub use envoy::{EnvoyCounters, EnvoyDialect, EnvoyDocument, EnvoySettings};
 pub use serve::{CallerLoad, Security, ServeError, Server};
 pub use services::health::Health;
-pub use tls::certificates::{Certificates, TlsError, TlsFiles};
+pub use tls::certificates::{Certificates, HttpVersion, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};
 pub use transport::request_counters::{RequestCounters, RequestDurations};
+pub use webhook::{ReadObject, ReviewCounters, ReviewDurations, Webhook, WebhookSettings};
 
 /// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@ pub use snapshot_builder::SnapshotBuilder;
 use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, unknown_state, v1};
 use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
-use entail_core::engine::{PathEngine, StateId, Transitions};
+use entail_core::engine::{Engine, PathEngine, StateId, Transitions};
 use entail_core::model::{
     ChunkedVec, GroupKind, InternalError, ObjectKey, OrInternal, PathErrorReason, PathName, Str,
 };
@@ -239,12 +239,17 @@ impl Snapshot {
 
     /// The world that the answers were computed from.
     pub fn world(&self) -> &World {
-        self.lazy_world.paths.world()
+        self.lazy_world.engine.world()
     }
 
     /// The world with the trie and the automaton of its paths.
     pub fn engine(&self) -> &PathEngine {
-        &self.lazy_world.paths
+        self.lazy_world.engine.paths()
+    }
+
+    /// A copy of the engine, to find out what a change would do. It shares all that the change leaves as it is.
+    pub fn fork(&self) -> Engine {
+        self.lazy_world.engine.fork()
     }
 
     /// The statuses of all policies; computed on the first call.
@@ -288,7 +293,7 @@ impl Snapshot {
         fast_only: bool,
     ) -> Option<RoutingResult> {
         let lazy_world = &self.lazy_world;
-        let world = lazy_world.paths.world();
+        let world = lazy_world.engine.world();
         let controllers = world.controllers();
         lazy_world.router.find(
             (world.topology(), world.store()),
@@ -310,7 +315,7 @@ impl Snapshot {
         target: &RuleTarget,
     ) -> Vec<RuleMiss> {
         let lazy_world = &self.lazy_world;
-        let world = lazy_world.paths.world();
+        let world = lazy_world.engine.world();
         let controllers = world.controllers();
         lazy_world.router.why_not(
             (world.topology(), world.store()),

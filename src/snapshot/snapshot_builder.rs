@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{AnswerEncoder, BuildStats, ReplyTail, Snapshot, Version};
 use entail_core::effective::World;
-use entail_core::engine::{Engine, EngineUpdate, PathEngine, StateId};
+use entail_core::engine::{Engine, EngineUpdate, StateId};
 use entail_core::model::{GroupKind, ObjectKey, Outcome, PathErrorReason, PathName};
 use entail_core::routing::RequestRouter;
 use entail_core::store::{ChangeKind, ChangeSet, Store};
@@ -40,10 +40,10 @@ pub(crate) enum AnswerDelta {
     },
 }
 
-/// The world of a snapshot, with its paths and the router.
+/// The engine of a snapshot, and the router.
 #[derive(Clone, Debug)]
 pub(super) struct LazyWorld {
-    pub(super) paths: PathEngine,
+    pub(super) engine: Arc<Engine>,
     pub(super) router: Arc<RequestRouter>,
 }
 
@@ -162,7 +162,7 @@ impl SnapshotBuilder {
             failed: AtomicBool::new(false),
             paths: self.paths,
             lazy_world: LazyWorld {
-                paths: self.engine.paths().clone(),
+                engine: Arc::new(self.engine.clone()),
                 router: Arc::clone(&self.router),
             },
             statuses: OnceLock::new(),
@@ -196,7 +196,7 @@ impl Snapshot {
 impl LazyWorld {
     /// The reason why a path does not exist.
     pub fn path_reason(&self, path: &PathName<'_>) -> PathErrorReason {
-        let found = self.paths.world().locate(path);
+        let found = self.engine.world().locate(path);
         found.err().unwrap_or(PathErrorReason::NotAPath)
     }
 }

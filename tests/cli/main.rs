@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod admission;
 mod answers;
 mod api_reference;
 mod assertions;

@@ -218,6 +218,22 @@ fn assertions_that_follow_changes_say_what_a_walk_of_all_paths_says() {
 }
 
 #[test]
+fn effects_that_are_computed_in_place_are_those_of_a_full_read() {
+    let mut compared = (0, 0);
+    agree(60, |world| {
+        let (wrong, changes, in_place) = follow::effects(world);
+        compared = (compared.0 + changes, compared.1 + in_place);
+        wrong
+    });
+    // Otherwise nothing is tested here.
+    let (changes, in_place) = compared;
+    assert!(
+        in_place * 3 > changes,
+        "{in_place} of {changes} effects are computed in place"
+    );
+}
+
+#[test]
 fn questions_walk_the_paths_that_a_walk_of_whole_paths_finds() {
     agree(300, paths::judged);
 }

@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod admission;
 mod assertions;
 mod callers;
 mod drain;

@@ -1,5 +1,6 @@
 //! The commands: one module per command, with its arguments and its `run` function.
 
+pub(super) mod admission;
 pub(super) mod check;
 pub(super) mod completion;
 pub(super) mod descriptors;

@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::args::{ClusterArgs, ControllerArgs, ManifestArgs};
 use super::connect::DEFAULT_SERVER;
 use crate::config::{
-    ClusterSettings, ClusterTimeouts, DEFAULT_API_TIMEOUT, DEFAULT_CHECKPOINT_INTERVAL,
-    DEFAULT_DRAIN_TIMEOUT, DEFAULT_FORBIDDEN_AFTER, DEFAULT_MAX_CONCURRENCY,
-    DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
+    AdmissionSettings, ClusterSettings, ClusterTimeouts, DEFAULT_API_TIMEOUT,
+    DEFAULT_CHECKPOINT_INTERVAL, DEFAULT_DRAIN_TIMEOUT, DEFAULT_FORBIDDEN_AFTER,
+    DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,
     DEFAULT_MAX_CONNECTIONS_PER_CLIENT, DEFAULT_STALE_AFTER, DEFAULT_START_JITTER, Limits,
     TlsFiles,
 };
@@ -79,6 +79,31 @@ pub struct ServeArgs {
     /// Unix socket of the same HTTP server, with `PUT /log` to change the log filter.
     #[arg(long, value_name = "PATH")]
     pub admin_socket: Option<PathBuf>,
+    /// Address of the admission webhook: `POST /admit` over HTTPS answers AdmissionReviews with warnings of what
+    /// a change takes away. It denies one only if an enforced assertion breaks. `entail admission` prints its configuration.
+    #[arg(long, value_name = "ADDR", requires = "admission_tls_cert")]
+    pub admission_listen: Option<String>,
+    /// Certificate chain of the admission webhook in PEM.
+    #[arg(long, value_name = "FILE", requires_all = ["admission_tls_key", "admission_listen"])]
+    pub admission_tls_cert: Option<PathBuf>,
+    /// Private key of that certificate in PEM.
+    #[arg(long, value_name = "FILE", requires = "admission_tls_cert")]
+    pub admission_tls_key: Option<PathBuf>,
+    /// CA certificates of the API servers that may call the admission webhook, in PEM.
+    #[arg(long, value_name = "FILE", requires = "admission_tls_cert")]
+    pub admission_tls_client_ca: Option<PathBuf>,
+    /// Let every client that reaches a non-loopback address call the admission webhook. API servers have a client
+    /// certificate for webhooks only if that is configured.
+    #[arg(
+        long,
+        requires = "admission_listen",
+        conflicts_with = "admission_tls_client_ca"
+    )]
+    pub admission_any_client: bool,
+    /// Name objects of all namespaces in warnings, and not only those in the namespace of the changed object and those
+    /// that it names itself. Everybody who may change an object sees these names.
+    #[arg(long, requires = "admission_listen")]
+    pub admission_full_names: bool,
     /// Server certificate chain in PEM. TCP listeners then require TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -190,6 +215,22 @@ impl ServeArgs {
                 start_jitter: Duration::from_secs(self.start_jitter),
             },
             ..access
+        })
+    }
+
+    /// The admission webhook, if one is configured.
+    pub(in crate::cli) fn admission_settings(&self) -> Option<AdmissionSettings> {
+        let files = self.admission_tls_cert.clone();
+        let (cert, key) = files.zip(self.admission_tls_key.clone())?;
+        Some(AdmissionSettings {
+            listen: self.admission_listen.clone()?,
+            tls: TlsFiles {
+                cert,
+                key,
+                client_ca: self.admission_tls_client_ca.clone(),
+            },
+            any_client: self.admission_any_client,
+            full_names: self.admission_full_names,
         })
     }
 

@@ -1,7 +1,9 @@
 //! Assertions as they are written, and compiled for a world.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
+use hashbrown::HashMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,6 +35,8 @@ const MAX_ENTRIES: usize = 256;
 const MAX_TEXT: usize = 1_024;
 /// Maximum size of the patterns of an assertion, in bytes of JSON.
 const MAX_PATTERNS: usize = 16 * 1_024;
+/// Maximum number of expressions that are kept compiled.
+const MAX_COMPILED: usize = 1_000;
 /// Maximum number of policy kinds that an assertion reads.
 const MAX_POLICIES: usize = 16;
 
@@ -303,6 +307,22 @@ fn check_own(filter: &PathFilter, expectation: &Expectation) -> Result<(), Strin
     }
 }
 
+/// Compiles an expression, or returns it as it was compiled before: that takes a thread.
+fn compiled(source: String) -> Result<Expression, String> {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Expression>>> = LazyLock::new(Mutex::default);
+    let known = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(expression) = known().get(&source) {
+        return Ok(expression.clone());
+    }
+    let expression = Expression::compile(&source)?;
+    let mut known = known();
+    if known.len() >= MAX_COMPILED {
+        known.clear();
+    }
+    known.insert(source, expression.clone());
+    Ok(expression)
+}
+
 /// The level of the paths: the one that is written, or the one at which the effective policies of all kinds are complete,
 /// Rules at least.
 fn level(world: &World, paths: &Paths, policies: &[(String, GroupKind)]) -> Result<Level, String> {
@@ -434,8 +454,8 @@ fn expectation(expect: Expect, policies: &[(String, GroupKind)]) -> Result<Expec
     let is_policy = |name: &str| policies.iter().any(|(variable, _)| variable == name);
     match (expect.cel, expect.r#match) {
         (Some(source), None) => {
-            let expression = Expression::compile(&source)
-                .map_err(|error| format!("expect.cel: the expression {error}"))?;
+            let expression =
+                compiled(source).map_err(|error| format!("expect.cel: the expression {error}"))?;
             let mut objects = Vec::new();
             for name in expression.variables() {
                 match ObjectVariable::parse(&name) {

@@ -1,5 +1,7 @@
 //! The assertions that a change would break: only paths whose answers differ, and those below them, are checked.
 
+use std::sync::Arc;
+
 use hashbrown::{HashMap, HashSet};
 use jiff::civil::Date;
 
@@ -10,8 +12,8 @@ use super::verdict::{Verdict, VerdictId, Verdicts};
 use crate::insight::{AccessScope, Budget};
 use crate::snapshot::Snapshot;
 use entail_core::engine::{PathEngine, StateId};
-use entail_core::model::{InternalError, ObjectKey, OrInternal};
-use entail_core::topology::{ListedPath, PathStart, PathVisitor, TrieNodeId, WalkControl};
+use entail_core::model::{InternalError, ObjectKey, OrInternal, PathName};
+use entail_core::topology::{ListedPath, TrieNodeId, WalkControl};
 
 /// An assertion that holds on some paths before a change and not after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +37,6 @@ struct Side<'a> {
     scope: PathScope<'a>,
     verdicts: Verdicts,
     known: HashMap<(StateId, PathContext), VerdictId>,
-}
-
-/// The end of a path, as in [`walk`](super::walk).
-type PathEnd = (StateId, Option<PathContext>);
-
-/// Collects the names of the paths on which an assertion does not hold.
-struct Failing<'w, 'a> {
-    side: &'w mut Side<'a>,
-    budget: &'w Budget,
-    seen: &'w mut HashSet<String>,
-    found: Vec<(String, VerdictId)>,
-    failed: Option<InternalError>,
 }
 
 /// Returns the assertions of a snapshot that a change breaks, in the order of assertions. `after` is the world after the
@@ -121,42 +111,41 @@ impl<'a> Side<'a> {
         changed: impl Iterator<Item = &'p str>,
         budget: &Budget,
     ) -> Result<Vec<(String, VerdictId)>, InternalError> {
-        let mut seen = HashSet::new();
-        let mut found = Vec::new();
+        let (mut seen, mut found) = (HashSet::new(), Vec::new());
+        let (mut failed, trie) = (None, Arc::clone(self.engine.trie()));
+        let mut visit = |path: &ListedPath<'_, ()>| {
+            if !budget.step() || failed.is_some() {
+                return WalkControl::Stop;
+            }
+            if !seen.insert(path.name.to_owned()) {
+                return WalkControl::SkipChildren;
+            }
+            match self.verdict(path.resolved) {
+                Ok(None | Some(Verdicts::PASSED)) => {}
+                Ok(Some(verdict)) => found.push((path.name.to_owned(), verdict)),
+                Err(error) => failed = Some(error),
+            }
+            WalkControl::Descend
+        };
         for name in changed {
-            for start in self.engine.trie().starts(name) {
-                found.extend(self.failing_below(&start, budget, &mut seen)?);
+            if let Ok(path) = PathName::parse(name) {
+                trie.list(Some(&path), (), |(), _| Some(()), &mut visit);
             }
         }
-        Ok(found)
-    }
-
-    fn failing_below(
-        &mut self,
-        start: &PathStart,
-        budget: &Budget,
-        seen: &mut HashSet<String>,
-    ) -> Result<Vec<(String, VerdictId)>, InternalError> {
-        let engine = self.engine;
-        let end = self.end(&start.resolved)?;
-        let mut failing = Failing {
-            side: self,
-            budget,
-            seen,
-            found: Vec::new(),
-            failed: None,
-        };
-        // The contexts below are found by the visitor, which has the trie nodes of each path.
-        let step = |(state, context): PathEnd, node| Ok((engine.after(state, node)?, context));
-        engine.visit(Some(start), (0, end.1), step, &mut failing)?;
-        match failing.failed {
+        match failed {
             Some(error) => Err(error),
-            None => Ok(failing.found),
+            None => {
+                found.sort_unstable();
+                Ok(found)
+            }
         }
     }
 
     /// The state and the context at the end of a path.
-    fn end(&self, resolved: &[TrieNodeId]) -> Result<PathEnd, InternalError> {
+    fn end(
+        &self,
+        resolved: &[TrieNodeId],
+    ) -> Result<(StateId, Option<PathContext>), InternalError> {
         let mut end = (0, Some(PathContext::default()));
         for &node in resolved {
             let context = match end.1 {
@@ -193,33 +182,13 @@ impl<'a> Side<'a> {
 
     /// Whether the assertion is not about a path, or the path is as expected.
     fn holds_on(&mut self, name: &str) -> Result<bool, InternalError> {
-        for start in self.engine.trie().starts(name) {
-            let verdict = self.verdict(&start.resolved)?;
-            if verdict.is_some_and(|verdict| verdict != Verdicts::PASSED) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-impl PathVisitor<PathEnd> for Failing<'_, '_> {
-    fn visit(&mut self, path: &ListedPath<'_, PathEnd>) -> WalkControl {
-        if !self.budget.step() {
-            return WalkControl::Stop;
-        }
-        let verdict = match self.side.verdict(path.resolved) {
-            Ok(verdict) => verdict,
-            Err(error) => {
-                self.failed = Some(error);
-                return WalkControl::Stop;
-            }
+        let Some(end) = (match PathName::parse(name) {
+            Ok(path) => self.engine.locate(&path)?,
+            Err(_) => None,
+        }) else {
+            return Ok(true);
         };
-        if let Some(verdict) = verdict.filter(|verdict| *verdict != Verdicts::PASSED)
-            && self.seen.insert(path.name.to_owned())
-        {
-            self.found.push((path.name.to_owned(), verdict));
-        }
-        WalkControl::Descend
+        let verdict = self.verdict(&end.resolved)?;
+        Ok(verdict.is_none_or(|verdict| verdict == Verdicts::PASSED))
     }
 }

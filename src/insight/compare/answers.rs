@@ -42,6 +42,11 @@ impl<'e> KindPair<'e> {
         }
     }
 
+    /// The kind.
+    pub(super) fn kind(&self) -> &GroupKind {
+        self.kind
+    }
+
     /// Returns whether a path is a scope of the kind in at least one of the worlds.
     pub(super) fn has_scope(
         &self,

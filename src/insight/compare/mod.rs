@@ -1,7 +1,10 @@
 //! Compares the effective policies of two worlds.
 
 mod answers;
+mod effect;
 mod walk;
+
+pub use effect::ChangeEffect;
 
 use self::walk::Comparison;
 use super::lookup::incomplete_kinds;
@@ -9,7 +12,7 @@ use super::{Failure, QuerySubject, Visibility, shortened};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
-use entail_core::engine::PathEngine;
+use entail_core::engine::{ChangedPaths, PathEngine};
 use entail_core::model::ObjectKey;
 
 /// Computes the world after manifests are applied and objects are deleted. Returns it with the
@@ -94,11 +97,23 @@ pub fn compare(
     after: &PathEngine,
     visibility: &dyn Visibility,
 ) -> v1::PreviewChangeResponse {
-    let mut comparison = Comparison::new(before, after, visibility);
-    if let Err(error) = comparison.compare_all() {
-        before.fail(error);
-    }
-    let kinds = comparison.unknown_kinds();
+    compare_changed([before, after], None, visibility)
+}
+
+/// As [`compare`], for two versions of one world that differ only in some paths: only these are compared, and name the
+/// kinds that are unknown.
+fn compare_changed(
+    [before, after]: [&PathEngine; 2],
+    changed: Option<&ChangedPaths>,
+    visibility: &dyn Visibility,
+) -> v1::PreviewChangeResponse {
+    let mut comparison = Comparison::new([before, after], changed, visibility);
+    let mut kinds = match comparison.compare_all() {
+        Ok(()) => Vec::new(),
+        // The world before the change may serve: what is wrong with the comparison is not an error of its answers.
+        Err(error) => comparison.failed_kinds(error),
+    };
+    kinds.extend(comparison.unknown_kinds());
     let changes = merge_equal(comparison.take_changes());
     let is_lost = |unit: &v1::ChangedUnit| unit.before_json.is_some() && unit.after_json.is_none();
     v1::PreviewChangeResponse {

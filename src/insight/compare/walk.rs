@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};
 
 use super::answers::KindPair;
-use crate::api::{unknown_state, v1};
+use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::Visibility;
 use crate::insight::visible::Visible;
-use entail_core::engine::{PathEngine, StateId};
+use entail_core::engine::{ChangedPaths, PathEngine, StateId};
 use entail_core::model::{GroupKind, InternalError, OrInternal};
 use entail_core::topology::{
     ListedPath, NamedStep, PathStart, PathVisitor, TrieNodeId, WalkControl,
@@ -35,6 +35,8 @@ pub(super) struct TriePosition {
 /// A comparison of two worlds.
 pub(super) struct Comparison<'e> {
     worlds: [&'e PathEngine; 2],
+    /// Where the worlds may differ, if they are two versions of one.
+    changed: Option<&'e ChangedPaths>,
     visibility: &'e dyn Visibility,
     pairs: Vec<KindPair<'e>>,
     roots: Vec<ActingKinds>,
@@ -58,11 +60,10 @@ struct PathNames<'n> {
 
 impl<'e> Comparison<'e> {
     pub(super) fn new(
-        before: &'e PathEngine,
-        after: &'e PathEngine,
+        worlds: [&'e PathEngine; 2],
+        changed: Option<&'e ChangedPaths>,
         visibility: &'e dyn Visibility,
     ) -> Self {
-        let worlds = [before, after];
         let kinds: BTreeSet<&GroupKind> = worlds
             .iter()
             .flat_map(|engine| engine.world().kinds())
@@ -73,6 +74,7 @@ impl<'e> Comparison<'e> {
         let pairs = kinds.into_iter().map(|kind| KindPair::new(kind, worlds));
         Self {
             worlds,
+            changed,
             visibility,
             pairs: pairs.collect(),
             roots: Vec::new(),
@@ -108,6 +110,15 @@ impl<'e> Comparison<'e> {
         states
     }
 
+    /// Counts an internal error, because of which nothing is known of the kinds.
+    pub(super) fn failed_kinds(&self, error: InternalError) -> Vec<v1::KindState> {
+        let [_, after] = self.worlds;
+        after.fail(error);
+        let kinds = self.pairs.iter().map(|pair| pair.kind().to_string());
+        let state = |kind| StateReason::InternalError.kind_state(kind);
+        kinds.map(state).collect()
+    }
+
     /// Returns the changed answers with their paths, sorted by kind.
     pub(super) fn take_changes(&mut self) -> impl Iterator<Item = v1::ChangedAnswer> + use<'e> {
         let pairs = std::mem::take(&mut self.pairs);
@@ -126,8 +137,12 @@ impl<'e> Comparison<'e> {
             Some(positions) => positions.map(Some),
             None => [None; 2],
         };
-        let steps_before = before.trie().steps_below(above_before.map(|at| at.node));
-        let steps_after = after.trie().steps_below(above_after.map(|at| at.node));
+        let mut steps_before = before.trie().steps_below(above_before.map(|at| at.node));
+        let mut steps_after = after.trie().steps_below(above_after.map(|at| at.node));
+        self.drop_unchanged(
+            [above_before, above_after],
+            [&mut steps_before, &mut steps_after],
+        )?;
         let mut nodes_after: HashMap<&[u8], TrieNodeId> = HashMap::new();
         for step in &steps_after {
             nodes_after.entry(step.text()).or_insert(step.node);
@@ -162,6 +177,34 @@ impl<'e> Comparison<'e> {
             }
         }
         Ok(differs)
+    }
+
+    /// Drops the steps that both worlds have and below which nothing changes.
+    fn drop_unchanged(
+        &self,
+        [above_before, above_after]: [Option<TriePosition>; 2],
+        [before, after]: [&mut Vec<NamedStep<'_>>; 2],
+    ) -> Result<(), InternalError> {
+        let Some(changed) = self.changed else {
+            return Ok(());
+        };
+        let [state, state_after] =
+            [above_before, above_after].map(|above| above.map_or(0, |above| above.state));
+        if state != state_after {
+            return Ok(());
+        }
+        let [engine, _] = self.worlds;
+        let both: HashSet<TrieNodeId> = after.iter().map(|step| step.node).collect();
+        let mut unchanged: HashSet<TrieNodeId> = HashSet::new();
+        for step in before.iter().filter(|step| both.contains(&step.node)) {
+            if !changed.may_differ(step.node, engine.after(state, step.node)?)? {
+                unchanged.insert(step.node);
+            }
+        }
+        for steps in [before, after] {
+            steps.retain(|step| !unchanged.contains(&step.node));
+        }
+        Ok(())
     }
 
     /// Returns the position at a trie node, from the position above it.

@@ -10,6 +10,7 @@ mod unprofiled;
 
 pub use missing_crds::missing_crds;
 pub use page::MAX_PLACES;
+pub(super) use suggestion::hint as missing_target_hint;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

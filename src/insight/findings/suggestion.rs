@@ -8,7 +8,7 @@ use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
 /// Returns a suggestion for a reference to a missing target; empty if there is none.
-pub(super) fn hint(
+pub(in crate::insight) fn hint(
     world: &World,
     policy: &Policy,
     outcome: &ReferenceOutcome,

@@ -33,6 +33,15 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
+/// What is spoken over TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1, of API servers that call a webhook.
+    Http1,
+    /// HTTP/2, of gRPC.
+    Http2,
+}
+
 /// Error of loading certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -61,6 +70,7 @@ pub enum TlsError {
 #[derive(Debug)]
 pub struct Certificates {
     files: TlsFiles,
+    version: HttpVersion,
     current: ArcSwap<TlsContext>,
     reloads: AtomicU64,
     failures: AtomicU64,
@@ -85,15 +95,26 @@ struct TlsFileContents {
     client_ca: Option<Vec<u8>>,
 }
 
+impl HttpVersion {
+    /// The name of the protocol in a handshake.
+    fn protocol(self) -> &'static [u8] {
+        match self {
+            Self::Http1 => b"http/1.1",
+            Self::Http2 => b"h2",
+        }
+    }
+}
+
 impl Certificates {
     /// Loads the files.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or used.
-    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        let trust = TlsContext::of(&files, TlsFileContents::read(&files)?, 1)?;
+    pub fn load(files: TlsFiles, version: HttpVersion) -> Result<Self, TlsError> {
+        let trust = TlsContext::of(&files, TlsFileContents::read(&files)?, (1, version))?;
         Ok(Self {
             files,
+            version,
             current: ArcSwap::from_pointee(trust),
             reloads: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -153,7 +174,8 @@ impl Certificates {
         if contents == current.contents {
             return Ok(false);
         }
-        let trust = TlsContext::of(&self.files, contents, current.generation + 1);
+        let next = (current.generation + 1, self.version);
+        let trust = TlsContext::of(&self.files, contents, next);
         let trust = trust.map_err(|error| error.to_string())?;
         self.current.store(Arc::new(trust));
         Ok(true)
@@ -177,7 +199,11 @@ impl TlsFileContents {
 }
 
 impl TlsContext {
-    fn of(files: &TlsFiles, contents: TlsFileContents, generation: u64) -> Result<Self, TlsError> {
+    fn of(
+        files: &TlsFiles,
+        contents: TlsFileContents,
+        (generation, version): (u64, HttpVersion),
+    ) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let expiries = expiries(files, &contents)?;
         let chain = certificates(&files.cert, &contents.cert)?;
@@ -198,7 +224,7 @@ impl TlsContext {
         let mut config = config
             .with_single_cert(chain, key)
             .map_err(|error| unusable(&error))?;
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![version.protocol().to_vec()];
         // A resumed session would not verify the client certificate again, even if it has expired.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -348,7 +374,7 @@ mod tests {
         };
         let year_2040 = 2_208_988_800;
         let year_2045 = 2_366_841_600;
-        let certificates = Certificates::load(files.clone()).unwrap();
+        let certificates = Certificates::load(files.clone(), HttpVersion::Http2).unwrap();
         assert_eq!(
             certificates.expiries(),
             [("server", year_2040), ("client_ca", year_2045)]
@@ -361,7 +387,7 @@ mod tests {
         assert_eq!(certificates.reload(contents), Ok(true));
         assert_eq!(certificates.expiries()[0], ("server", year_2045));
         files.client_ca = None;
-        let certificates = Certificates::load(files).unwrap();
+        let certificates = Certificates::load(files, HttpVersion::Http2).unwrap();
         assert_eq!(certificates.expiries(), [("server", year_2045)]);
     }
 }

@@ -51,7 +51,7 @@ struct Serving {
 }
 
 /// When the server ends a connection.
-struct Lifetime {
+pub(in crate::server) struct Lifetime {
     connection: Arc<ConnectionEntry>,
     expires: Option<Instant>,
     setup: Duration,
@@ -82,13 +82,7 @@ pub(in crate::server) async fn serve(
                 peer: connection.peer().clone(),
                 executor: executor.clone(),
             };
-            let lifetime = Lifetime {
-                connection: Arc::clone(connection.peer().connection()),
-                expires: connection.expires(),
-                setup: limits.connection_setup,
-                age: limits.connection_age,
-                grace: limits.connection_grace,
-            };
+            let lifetime = Lifetime::of(&connection, limits);
             let bounds = services.services.bounds();
             let (connection, waiting) = BatchedConnection::new(connection);
             let http = http(limits, executor);
@@ -151,8 +145,19 @@ async fn serve_connection_until(
 }
 
 impl Lifetime {
+    /// The lifetime of an accepted connection.
+    pub fn of(connection: &Connection, limits: &Limits) -> Self {
+        Self {
+            connection: Arc::clone(connection.peer().connection()),
+            expires: connection.expires(),
+            setup: limits.connection_setup,
+            age: limits.connection_age,
+            grace: limits.connection_grace,
+        }
+    }
+
     /// Completes when the server must end the connection.
-    async fn end(&self) -> EndReason {
+    pub async fn end(&self) -> EndReason {
         let silent = async {
             tokio::time::sleep_until(self.connection.accepted + self.setup).await;
             if !self.connection.is_silent() {

@@ -86,9 +86,9 @@ pub struct RequestCounters {
     latencies: [LatencyHistogram; METHODS.len()],
 }
 
-/// The latencies of one method.
+/// The latencies of one kind of requests.
 #[derive(Debug, Default)]
-struct LatencyHistogram {
+pub(in crate::server) struct LatencyHistogram {
     /// Requests by bucket, not cumulative.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     /// Sum of all latencies, in nanoseconds.
@@ -212,7 +212,7 @@ impl RequestCounters {
         let durations = methods.map(|(&(service, method), histogram)| RequestDurations {
             service: service.name(),
             method,
-            sum: Duration::from_nanos(histogram.sum.load(Ordering::Relaxed)).as_secs_f64(),
+            sum: histogram.sum(),
             buckets: histogram.buckets(),
         });
         durations
@@ -229,7 +229,7 @@ impl RequestDurations {
 }
 
 impl LatencyHistogram {
-    fn observe(&self, latency: Duration) {
+    pub fn observe(&self, latency: Duration) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BOUNDS.partition_point(|bound| *bound < nanos);
         if let Some(count) = self.buckets.get(bucket) {
@@ -238,7 +238,13 @@ impl LatencyHistogram {
         self.sum.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    fn buckets(&self) -> Vec<(f64, u64)> {
+    /// The sum of all latencies, in seconds.
+    pub fn sum(&self) -> f64 {
+        Duration::from_nanos(self.sum.load(Ordering::Relaxed)).as_secs_f64()
+    }
+
+    /// The upper bound of each bucket in seconds, and the number of requests in it.
+    pub fn buckets(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS
             .iter()
             .map(|nanos| Duration::from_nanos(*nanos).as_secs_f64());

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::source::object::parse_object;
 use entail_core::model::{Object, Str, groups};
 use entail_core::store::reduce_detached_route;
 
@@ -36,6 +39,16 @@ impl WatchFilter {
                 }
                 _ => true,
             }
+    }
+
+    /// Parses an object that a cluster has or is about to have; `None` if it does not match, and for a core Secret.
+    ///
+    /// # Errors
+    /// The value is not an object that an API server would accept.
+    pub fn read(&self, value: Value) -> Result<Option<Object>, String> {
+        let object = parse_object(value, None).map_err(|invalid| invalid.message)?;
+        let matching = object.filter(|object| self.matches(object));
+        Ok(matching.map(|object| self.reduce(object)))
     }
 
     /// Drops what is not needed of an object that matches: of a Route whose parents are other Gateways than the chosen

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use entail::api::v1;
 use entail::insight::{
-    AccessScope, explain, get_topology, list_affected, list_findings, list_paths, list_policies,
-    resolve_request,
+    AccessScope, ChangeEffect, compare, explain, get_topology, list_affected, list_findings,
+    list_paths, list_policies, resolve_request,
 };
 use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
 use entail_core::effective::World as Entail;
+use entail_core::engine::PathEngine;
 use entail_core::model::{Change, PathName};
 use entail_core::store::{ChangeSet, Store};
 use entail_core::topology::PathTrie;
@@ -92,6 +93,30 @@ pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
     (way.wrong, updates, rebuilds)
 }
 
+/// (j) The effect of a change that is computed in place is that of a world that is read from scratch, and leaves the
+/// snapshot as it is. Also returns the number of changes, and how many of their effects were computed in place.
+pub fn effects(world: &World) -> (Vec<String>, u64, u64) {
+    let mut way = WorldHistory::with(world, super::edits::prepare);
+    let (mut changes, mut in_place) = (0, 0);
+    for step in 0..2 * STEPS {
+        let (told, upserts, deletes) = match way.rng.percent(50) {
+            true => way.change(),
+            false => way.change_routes(),
+        };
+        changes += 1;
+        in_place += u64::from(way.compare_effects(&told, &upserts, &deletes));
+        way.follow(&upserts, &deletes);
+        way.check(&format!("step {step}, {told}"), world.seed);
+        if !way.wrong.is_empty() {
+            way.wrong
+                .iter_mut()
+                .for_each(|wrong| wrong.insert_str(0, &format!("seed {}: ", world.seed)));
+            break;
+        }
+    }
+    (way.wrong, changes, in_place)
+}
+
 /// Lets some kinds have policies for their own clients (specification 4.6), which the second evaluator does not
 /// know: here both sides are ours.
 fn widen(rng: &mut Rng, documents: &mut [Value]) {
@@ -164,6 +189,30 @@ impl WorldHistory {
     pub fn follow(&mut self, upserts: &[Value], deletes: &[Value]) {
         let changed = apply(&mut self.store, upserts, deletes);
         self.snapshot_builder.update(self.store.clone(), &changed);
+    }
+
+    /// Compares the effect of a change, if it is computed in place, with the difference to a world that is read from
+    /// scratch. Returns whether it is.
+    fn compare_effects(&mut self, told: &str, upserts: &[Value], deletes: &[Value]) -> bool {
+        let snapshot = self.snapshot_builder.snapshot(version());
+        let scope = AccessScope::default();
+        let mut store = self.store.clone();
+        let changed = apply(&mut store, upserts, deletes);
+        let found = ChangeEffect::in_place(&snapshot, store.clone(), &changed, &scope);
+        let Some(found) = found else { return false };
+        let after = PathEngine::new(Entail::from_store(store, &SHIPPED));
+        // The kinds that are unknown are those of the paths that were compared, which are fewer.
+        let expected = v1::PreviewChangeResponse {
+            kinds: found.differences.kinds.clone(),
+            ..compare(snapshot.engine(), &after, &scope)
+        };
+        if found.differences != expected {
+            let differences = found.differences;
+            self.wrong.push(format!(
+                "{told}: the effect is {differences:?}, not {expected:?}"
+            ));
+        }
+        true
     }
 
     /// A random change: what it is called, what comes and what goes.

@@ -1,54 +1,55 @@
 //! An index of a kind's policies by node, so that single policies can be replaced.
 
 use std::collections::BTreeSet;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use rpds::RedBlackTreeSetSync;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
-use crate::model::{NodeKey, ObjectKey, OrInternal};
+use crate::model::{LayeredMap, NodeKey, ObjectKey, OrInternal};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
-/// The data of a kind that is needed to replace single policies.
-#[derive(Debug)]
+/// The data of a kind that is needed to replace single policies. Clones share what does not change.
+#[derive(Clone, Debug)]
 pub(super) struct AttachmentIndex {
     /// Slots that are not in use.
     free: Vec<usize>,
     /// The policies whose references name a node.
-    pub by_node: HashMap<NodeKey, Vec<usize>>,
+    pub by_node: LayeredMap<NodeKey, Vec<usize>>,
     /// The policies whose rules reference an object (specification 5.7).
-    pub by_object: HashMap<ObjectKey, Vec<usize>>,
+    pub by_object: LayeredMap<ObjectKey, Vec<usize>>,
     /// The policies that target an object by name, whether it exists or not.
-    pub by_target: HashMap<ObjectKey, Vec<usize>>,
+    pub by_target: LayeredMap<ObjectKey, Vec<usize>>,
     /// The policies that target objects by their labels.
-    pub selecting: BTreeSet<usize>,
-    pub filters: FilterReferences,
+    pub selecting: RedBlackTreeSetSync<usize>,
+    pub filters: Arc<FilterReferences>,
 }
 
 impl AttachmentIndex {
     /// Builds the index of a kind.
     pub fn of(kind: &PolicyKind, store: &Store) -> Self {
-        let mut by_node: HashMap<NodeKey, Vec<usize>> = HashMap::new();
+        let mut by_node: LayeredMap<NodeKey, Vec<usize>> = LayeredMap::default();
         for (slot, attachment_points) in kind.table.attachment_points.iter().enumerate() {
             for (node, _) in attachment_points.iter() {
-                by_node.entry(node.clone()).or_default().push(slot);
+                by_node.update(node.clone(), |slots| slots.push(slot));
             }
         }
-        let mut by_object: HashMap<ObjectKey, Vec<usize>> = HashMap::new();
+        let mut by_object: LayeredMap<ObjectKey, Vec<usize>> = LayeredMap::default();
         for (slot, policy) in kind.policies() {
             for object in &policy.named_objects {
-                by_object.entry(object.clone()).or_default().push(slot);
+                by_object.update(object.clone(), |slots| slots.push(slot));
             }
         }
         let mut index = Self {
             free: Vec::new(),
             by_node,
             by_object,
-            by_target: HashMap::new(),
-            selecting: BTreeSet::new(),
-            filters: FilterReferences::of(&kind.profile, store),
+            by_target: LayeredMap::default(),
+            selecting: RedBlackTreeSetSync::default(),
+            filters: Arc::new(FilterReferences::of(&kind.profile, store)),
         };
         for (slot, policy) in kind.policies() {
             index.add_targets(slot, policy);
@@ -59,10 +60,10 @@ impl AttachmentIndex {
     /// Adds the targets of a policy.
     fn add_targets(&mut self, slot: usize, policy: &Policy) {
         if policy.references.iter().any(selects) {
-            self.selecting.insert(slot);
+            self.selecting.insert_mut(slot);
         }
         for target in targets(policy) {
-            self.by_target.entry(target).or_default().push(slot);
+            self.by_target.update(target, |slots| slots.push(slot));
         }
     }
 
@@ -81,8 +82,8 @@ impl AttachmentIndex {
         attached: PolicyAttachment,
     ) -> Option<Vec<NodeKey>> {
         for object in &policy.named_objects {
-            let slots = self.by_object.entry(object.clone()).or_default();
-            slots.push(slot);
+            self.by_object
+                .update(object.clone(), |slots| slots.push(slot));
         }
         self.add_targets(slot, &policy);
         kind.table.put(slot, Arc::new(policy), attached, None);
@@ -90,7 +91,7 @@ impl AttachmentIndex {
         let points = points.or_internal("a policy").ok()?.iter();
         let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();
         for node in &nodes {
-            self.by_node.entry(node.clone()).or_default().push(slot);
+            self.by_node.update(node.clone(), |slots| slots.push(slot));
         }
         Some(nodes)
     }
@@ -131,7 +132,7 @@ impl AttachmentIndex {
         for target in kind.policy_at(slot).into_iter().flat_map(targets) {
             remove(&mut self.by_target, &target, slot);
         }
-        self.selecting.remove(&slot);
+        self.selecting.remove_mut(&slot);
         if gone {
             kind.table.remove(slot);
             self.free.push(slot);
@@ -195,7 +196,7 @@ fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
 }
 
 /// Removes a policy from the entry of a key, and the entry if it is empty then.
-fn remove<K: Eq + std::hash::Hash>(index: &mut HashMap<K, Vec<usize>>, key: &K, slot: usize) {
+fn remove<K: Clone + Eq + Hash + Ord>(index: &mut LayeredMap<K, Vec<usize>>, key: &K, slot: usize) {
     if let Some(slots) = index.get_mut(key) {
         slots.retain(|&other| other != slot);
         if slots.is_empty() {

@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Whether the paths of a changed route can be changed without those of others.
-    fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
+    pub(super) fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
         let (topology, store) = (self.world().topology(), self.world().store());
         let route = |version: Option<&StoredObject>| match version.map(|v| v.projection.clone()) {
             Some(Projection::Route(route)) => Some(route),
@@ -365,7 +365,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::effective::World;
+    use crate::effective::{PolicyKind, World};
     use crate::engine::EngineUpdate;
     use crate::model::{Change, GroupKind, Object, groups};
     use crate::store::ProfileSources;
@@ -531,5 +531,82 @@ mod tests {
             assert_eq!(holders(&engine), expected);
             assert_eq!(engine.rebuilds(), rebuilds, "{sections:?}");
         }
+    }
+
+    /// A policy of the kind Foo.
+    fn foo(name: &str, group: &str, kind: &str, target: &str) -> Object {
+        let targets = json!([{"group": group, "kind": kind, "name": target}]);
+        let spec = json!({"targetRefs": targets, "limit": 1});
+        object(GroupKind::parse("Foo.f.io"), name, spec)
+    }
+
+    /// Two routes with a backend each; the first one has a policy of the kind Foo.
+    fn two_routes() -> Engine {
+        let profile =
+            json!({"preset": "most-specific-field", "policy": {"group": "f.io", "kind": "Foo"}});
+        let kind = GroupKind::new(groups::ENTAIL, "PolicyProfile");
+        let mut profile = object(kind, "foos.f.io", profile);
+        profile.key.namespace = "".into();
+        profile.body.edit(|body| {
+            body["apiVersion"] = json!("entail.dev/v1alpha1");
+            body["kind"] = json!("PolicyProfile");
+            body["metadata"] = json!({"name": "foos.f.io"});
+        });
+        let gateway = json!({"gatewayClassName": "c", "listeners": [{"name": "l", "port": 80, "protocol": "HTTP"}]});
+        let gateway = object(GroupKind::new(groups::GATEWAY, "Gateway"), "gw", gateway);
+        let mut upserts = vec![
+            profile,
+            gateway,
+            foo("first", groups::GATEWAY, "HTTPRoute", "one"),
+        ];
+        for (route, backend) in [("one", "a"), ("two", "b")] {
+            let rules = json!([{"backendRefs": [{"name": backend, "port": 80}]}]);
+            let spec = json!({"parentRefs": [{"name": "gw"}], "rules": rules});
+            let kind = GroupKind::new(groups::GATEWAY, "HTTPRoute");
+            upserts.push(object(kind, route, spec));
+            let ports = json!({"ports": [{"port": 80}]});
+            upserts.push(object(GroupKind::service(), backend, ports));
+        }
+        let mut store = Store::default();
+        store.apply(Change {
+            upserts: upserts.into_iter().map(Arc::new).collect(),
+            ..Change::default()
+        });
+        Engine::new(World::from_store(store, &ProfileSources::shipped()))
+    }
+
+    #[test]
+    fn the_first_policy_of_a_route_or_a_backend_changes_the_paths_through_it_alone() {
+        let mut engine = two_routes();
+        let states = engine.automaton().len();
+        for (name, group, kind, target) in [
+            ("second", groups::GATEWAY, "HTTPRoute", "two"),
+            ("third", groups::CORE, "Service", "b"),
+        ] {
+            let updated = follow(&mut engine, foo(name, group, kind, target));
+            let EngineUpdate::Paths { added, removed, .. } = updated else {
+                panic!("{name}: {updated:?}");
+            };
+            assert!(!added.is_empty() && added.len() <= 4, "{name}: {added:?}");
+            assert!(!removed.is_empty(), "{name}");
+        }
+        assert!(engine.automaton().len() > states);
+    }
+
+    #[test]
+    fn a_fork_has_its_own_answers_and_errors() {
+        let engine = two_routes();
+        let mut fork = engine.fork();
+        let error = crate::model::InternalError::pretended("a test");
+        fork.world().kinds()[0].fail(error);
+        assert_eq!(engine.world().kinds()[0].fault(), None);
+        assert_eq!(fork.world().kinds()[0].fault(), Some(error));
+        let on_gateway = foo("second", groups::GATEWAY, "Gateway", "gw");
+        assert_eq!(follow(&mut fork, on_gateway), EngineUpdate::All);
+        let count = |engine: &Engine| {
+            let kind = GroupKind::parse("Foo.f.io");
+            engine.world().kind(&kind).map(PolicyKind::policy_count)
+        };
+        assert_eq!((count(&engine), count(&fork)), (Some(1), Some(2)));
     }
 }

@@ -12,6 +12,7 @@ mod attachment_index;
 mod automaton;
 mod chain_state;
 mod change_impact;
+mod changed_paths;
 mod explore;
 mod kind_survey;
 mod patch;
@@ -22,14 +23,15 @@ mod statuses;
 mod survey;
 
 pub use automaton::{Automaton, ChainStateId, StateId, Transitions};
+pub use changed_paths::ChangedPaths;
 pub use paths::{ChainId, ChainKey, ChainTable, PathEnd, PathEngine};
 pub use selection::PathSelection;
 pub use survey::{PathCount, PathGroup, SAMPLE_SIZE, Survey, SurveyEntry, SurveyStart};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use self::attachment_index::AttachmentIndex;
 use self::change_impact::ChangeImpact;
@@ -37,19 +39,19 @@ use self::state_index::StateIndex;
 use crate::attach::{AttachmentGroup, attach_policy, with_references};
 use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{GroupKind, InternalError, NodeKey, ObjectKey, OrInternal, Outcome};
+use crate::model::{GroupKind, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
-use crate::topology::{NodeId, PathTrie, Topology};
+use crate::topology::{NodeId, PathPatch, PathTrie, Topology};
 
-/// A world with its paths that is updated as its store changes.
-#[derive(Debug)]
+/// A world with its paths that is updated as its store changes. Clones share what does not change.
+#[derive(Clone, Debug)]
 pub struct Engine {
     paths: PathEngine,
     indexes: Vec<AttachmentIndex>,
     states: StateIndex,
     /// The numbers of the routes that name each backend; made when it is first needed.
-    routes_of_backends: Option<HashMap<NodeId, BTreeSet<usize>>>,
+    routes_of_backends: Option<LayeredMap<NodeId, BTreeSet<usize>>>,
     /// The kinds of objects that are nodes of paths or targets of references.
     pub(super) referenced_kinds: HashSet<GroupKind>,
     /// The number of updates that rebuilt the world from scratch.
@@ -76,12 +78,23 @@ pub enum EngineUpdate {
     All,
 }
 
+/// An update without reading the world from scratch.
+#[derive(Debug)]
+pub struct InPlaceUpdate {
+    /// The effect on answers.
+    pub update: EngineUpdate,
+    /// The nodes that stay, with policies or fields that differ from before.
+    touched: HashSet<NodeId>,
+}
+
 /// The effect of replacing policies of a kind.
 #[derive(Debug, Default)]
 struct Replacement {
     /// Nodes whose policies changed.
     touched: Vec<NodeId>,
-    /// A node has policies for all clients and had none before, so that new chain states are needed.
+    /// Nodes that have policies for all clients and had none before, so that paths through them need new states.
+    unreached: Vec<NodeId>,
+    /// Other paths need new states, too.
     needs_new_states: bool,
 }
 
@@ -155,24 +168,40 @@ impl Engine {
         self.states.states_in(kind, chain_state)
     }
 
+    /// A copy for the question what a change would do: what fails in it is not an error of this world.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut fork = self.clone();
+        for kind in &mut fork.paths.world.kinds {
+            let fault = kind.fault.get().copied();
+            Arc::make_mut(kind).fault = Arc::new(fault.map(OnceLock::from).unwrap_or_default());
+        }
+        fork
+    }
+
     /// Updates the world to a store in which the objects in `changed` differ from before.
     pub fn follow(&mut self, store: Store, changed: &ChangeSet) -> EngineUpdate {
+        match self.follow_in_place(store, changed) {
+            Some(updated) => updated.update,
+            None => self.rebuild(),
+        }
+    }
+
+    /// As [`Engine::follow`], where that is possible without reading the world from scratch; `None` if it is not. The
+    /// engine is between two worlds then.
+    pub fn follow_in_place(&mut self, store: Store, changed: &ChangeSet) -> Option<InPlaceUpdate> {
         let before = std::mem::replace(&mut self.paths.world.store, store);
         // If an object of a declared Route kind changed, the world is rebuilt.
         self.paths.world.store.share_declared_routes(&before);
         let mut impact = ChangeImpact::default();
         for (key, difference) in changed {
-            match self.change_impact(key, *difference, &before) {
-                Some(more) => impact.extend(more),
-                None => return self.rebuild(),
-            }
+            impact.extend(self.change_impact(key, *difference, &before)?);
         }
-        let updated = self.update(impact);
-        updated.unwrap_or_else(|| self.rebuild())
+        self.update(impact)
     }
 
     /// Updates the world to what changes have an effect on; `None` if it must be rebuilt.
-    fn update(&mut self, mut impact: ChangeImpact) -> Option<EngineUpdate> {
+    fn update(&mut self, mut impact: ChangeImpact) -> Option<InPlaceUpdate> {
         let mut patch = self.patch(&impact)?;
         // A backend that is no Service exists because routes name it.
         let nodes = patch.iter();
@@ -180,50 +209,75 @@ impl Engine {
             let object = &self.paths.world.topology.key(node).object;
             impact.add_policies(self.policies_targeting(object));
         }
-        let mut dirty: Vec<(usize, ChainStateId)> = Vec::new();
-        let mut needs_new_states = false;
-        let renewed = self.renewed_nodes(&impact, patch.as_ref());
-        for number in 0..self.paths.world.kinds.len() {
-            let keys = impact.policies.get(&number);
-            let affected = self.affected_nodes(number, patch.as_ref());
-            if keys.is_none() && affected.is_empty() {
-                continue;
-            }
-            let keys = keys.cloned().unwrap_or_default();
-            let replacement = self.replace_policies(number, &keys, affected, &renewed)?;
-            needs_new_states |= replacement.needs_new_states;
-            dirty.extend(self.dirty(number, &replacement.touched));
-        }
-        needs_new_states |= self.has_new_active_kind();
+        let (mut dirty, replaced) = self.replace_all(&impact, patch.as_ref())?;
+        let mut needs_new_states = replaced.needs_new_states || self.has_new_active_kind();
         let objects = self.nodes_of(&impact.objects, patch.as_ref());
         for number in 0..self.paths.world.kinds.len() {
             dirty.extend(self.dirty(number, &objects));
         }
+        let touched = replaced.touched.into_iter().chain(objects).collect();
         if let Some(patch) = &mut patch
             && !patch.attachments.is_empty()
         {
             self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
         }
+        if !replaced.unreached.is_empty() && !needs_new_states {
+            // One patch at a time: the lists of one are those of the topology before it.
+            let again = match patch {
+                None => self.patch_again(&replaced.unreached),
+                Some(_) => None,
+            };
+            needs_new_states = again.is_none();
+            patch = patch.or(again);
+        }
         if needs_new_states {
             let (world, trie) = (&self.paths.world, &self.paths.trie);
             let (automaton, states) = PathEngine::build_automaton(world, trie);
             (self.paths.automaton, self.states) = (Arc::new(automaton), states);
-            return Some(EngineUpdate::All);
+            let update = EngineUpdate::All;
+            return Some(InPlaceUpdate { update, touched });
         }
         dirty.sort_unstable();
         dirty.dedup();
-        match patch {
+        let update = match patch {
             Some(patch) => {
                 let states = self.follow_paths(&patch).ok()?;
-                Some(EngineUpdate::Paths {
+                EngineUpdate::Paths {
                     chain_states: dirty,
                     added: states.added,
                     removed: states.removed,
-                })
+                }
             }
-            None if dirty.is_empty() => Some(EngineUpdate::Nothing),
-            None => Some(EngineUpdate::ChainStates(dirty)),
+            None if dirty.is_empty() => EngineUpdate::Nothing,
+            None => EngineUpdate::ChainStates(dirty),
+        };
+        Some(InPlaceUpdate { update, touched })
+    }
+
+    /// Replaces the policies of all kinds that changes have an effect on. Returns the chain states that contain a changed
+    /// node; `None` if the world must be rebuilt.
+    fn replace_all(
+        &mut self,
+        impact: &ChangeImpact,
+        patch: Option<&PathPatch>,
+    ) -> Option<(Vec<(usize, ChainStateId)>, Replacement)> {
+        let mut dirty = Vec::new();
+        let mut all = Replacement::default();
+        let renewed = self.renewed_nodes(impact, patch);
+        for number in 0..self.paths.world.kinds.len() {
+            let keys = impact.policies.get(&number);
+            let affected = self.affected_nodes(number, patch);
+            if keys.is_none() && affected.is_empty() {
+                continue;
+            }
+            let keys = keys.cloned().unwrap_or_default();
+            let replacement = self.replace_policies(number, &keys, affected, &renewed)?;
+            all.needs_new_states |= replacement.needs_new_states;
+            all.unreached.extend(replacement.unreached);
+            dirty.extend(self.dirty(number, &replacement.touched));
+            all.touched.extend(replacement.touched);
         }
+        Some((dirty, all))
     }
 
     /// The chain states of a kind whose chains contain some nodes.
@@ -307,11 +361,8 @@ impl Engine {
         for (key, policies) in found {
             if let Some(node) = self.paths.world.topology.node(&key) {
                 let is_of_child = topology.delegations.has_node(node);
-                let needed = replacement.needs_new_states;
-                replacement.replace(kind, node, policies, &slots, is_of_child);
-                if renewed.contains(&node) {
-                    replacement.needs_new_states = needed;
-                }
+                let is_renewed = renewed.contains(&node);
+                replacement.replace((kind, node), policies, &slots, (is_of_child, is_renewed));
             }
         }
         Some(replacement)
@@ -319,24 +370,24 @@ impl Engine {
 }
 
 impl Replacement {
-    /// Replaces the policies of a node.
+    /// Replaces the policies of a node, which may be one of a child Route, and of which all trie nodes may be new.
     fn replace(
         &mut self,
-        kind: &mut PolicyKind,
-        node: NodeId,
+        (kind, node): (&mut PolicyKind, NodeId),
         policies: NodePolicies,
         slots: &HashSet<usize>,
-        is_of_child: bool,
+        (is_of_child, is_renewed): (bool, bool),
     ) {
         let has_policies = policies.has_policies();
         let before = kind.nodes.get(&node);
         // Chains name only some nodes of child Routes (specification 1.8).
         let had_valid = before.is_some_and(NodePolicies::has_valid);
-        self.needs_new_states |= is_of_child && policies.has_valid() != had_valid;
+        self.needs_new_states |= !is_renewed && is_of_child && policies.has_valid() != had_valid;
         // Existing chain states may contain a node that has no policies any more. New ones are needed
         // if policies concern all clients on a node where no policy did before.
-        self.needs_new_states |=
-            policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
+        let is_new = policies.is_for_all() && !before.is_some_and(NodePolicies::is_for_all);
+        self.unreached
+            .extend((is_new && !is_renewed).then_some(node));
         let affects = |on_node: &NodePolicies| {
             let accepted = on_node.groups.iter().flat_map(|(_, policies)| policies);
             let accepted = accepted.copied();

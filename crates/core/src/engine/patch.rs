@@ -10,8 +10,10 @@ use super::automaton::Automaton;
 use super::change_impact::ChangeImpact;
 use super::explore::AutomatonBuilder;
 use super::state_index::ReachedStates;
-use crate::model::{Id, InternalError, NodeKey, ObjectKey, OrInternal, Section};
-use crate::store::Projection;
+use crate::model::{
+    Id, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Section, groups,
+};
+use crate::store::{Projection, route_kind};
 use crate::topology::{NodeId, PathPatch, TrieNodeId};
 
 /// As many routes can change at once, and a part of all.
@@ -30,28 +32,14 @@ impl Engine {
         if routes.is_empty() {
             return Some(None);
         }
-        let (all, _) = self.world().topology().route_counts();
-        if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
-            return None;
-        }
-        let (topology, store) = (self.world().topology(), self.world().store());
-        let mut known = routes
-            .iter()
-            .filter_map(|key| Some((key, store.route(key)?)));
-        if !known.all(|(key, route)| topology.can_patch_route(store, key, route)) {
-            return None;
-        }
-        let patch = topology.patched(&self.paths.trie, store, &routes)?;
+        let patch = self.patch_routes(&routes)?;
         if let Some(of_backends) = &mut self.routes_of_backends {
             for change in &patch.routes {
                 let backends = change.before.iter().flat_map(|before| before.backends());
                 backends.for_each(|backend| remove(of_backends, backend, change.number));
                 let backends = change.now.iter().flat_map(|now| now.backends());
                 for backend in backends {
-                    of_backends
-                        .entry(backend)
-                        .or_default()
-                        .insert(change.number);
+                    of_backends.update(backend, |routes| routes.insert(change.number));
                 }
             }
         }
@@ -63,6 +51,57 @@ impl Engine {
         }
         self.paths.world.topology = Arc::new(patch.topology.clone());
         Some(Some(patch))
+    }
+
+    /// Gives the routes through some nodes new trie nodes, so that the paths through these can have other states; `None` if
+    /// all states must be found anew. The topology is the same after that.
+    pub(super) fn patch_again(&mut self, nodes: &[NodeId]) -> Option<PathPatch> {
+        let mut routes: BTreeSet<ObjectKey> = BTreeSet::new();
+        let mut backends: BTreeSet<ObjectKey> = BTreeSet::new();
+        for &node in nodes {
+            let object = &self.world().topology().key(node).object;
+            let name = (object.namespace.clone(), object.name.clone());
+            if route_kind(&object.kind).is_some() {
+                routes.insert(object.clone());
+            } else if object.kind.is(groups::CORE, "Service")
+                && self.world().topology().is_backend_only(object)
+                && !self.world().has_waypoint(&name)
+            {
+                backends.insert(object.clone());
+            } else {
+                return None;
+            }
+        }
+        if !backends.is_empty() {
+            routes.extend(self.routes_naming(&backends)?);
+        }
+        let store = self.world().store();
+        let mut entries = routes.iter().map(|key| (key, store.get(key)));
+        if !entries.all(|(key, entry)| self.patches_route(key, (entry, entry))) {
+            return None;
+        }
+        let mut patch = self.patch_routes(&routes)?;
+        if !patch.attachments.is_empty() {
+            self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
+        }
+        Some(patch)
+    }
+
+    /// A later version of the topology and the trie, in which some routes are as in the store; `None` if that needs a
+    /// build from scratch.
+    fn patch_routes(&self, routes: &BTreeSet<ObjectKey>) -> Option<PathPatch> {
+        let (topology, store) = (self.world().topology(), self.world().store());
+        let (all, _) = topology.route_counts();
+        if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
+            return None;
+        }
+        let mut known = routes
+            .iter()
+            .filter_map(|key| Some((key, store.route(key)?)));
+        if !known.all(|(key, route)| topology.can_patch_route(store, key, route)) {
+            return None;
+        }
+        topology.patched(&self.paths.trie, store, routes)
     }
 
     /// Whether more is left behind by changes than is in use.
@@ -88,7 +127,7 @@ impl Engine {
                     found.entry(backend).or_default().insert(number);
                 }
             }
-            found
+            found.into()
         });
         let nodes = services.iter();
         let nodes = nodes.filter_map(|key| topology.node(&NodeKey::whole(key.clone())));
@@ -226,7 +265,7 @@ impl Engine {
 }
 
 /// Removes a route from those that name a backend.
-fn remove(of_backends: &mut HashMap<NodeId, BTreeSet<usize>>, backend: NodeId, route: usize) {
+fn remove(of_backends: &mut LayeredMap<NodeId, BTreeSet<usize>>, backend: NodeId, route: usize) {
     if let Some(routes) = of_backends.get_mut(&backend) {
         routes.remove(&route);
         if routes.is_empty() {

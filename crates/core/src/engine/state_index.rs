@@ -7,36 +7,38 @@
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId};
 use super::chain_state::ChainState;
 use super::explore::Symbol;
-use crate::model::{InternalError, Level, OrInternal, Str};
+use crate::model::{
+    ChunkedVec, InternalError, LayeredMap, Level, OrInternal, PagedTable, PagedVec, Str,
+};
 use crate::topology::{NodeId, TrieNodeId};
 
 /// The number of a class of routes with the same symbols, and of which all subtrees have the same symbols.
 pub(super) type RouteClass = u32;
 
-/// The states of an automaton by their content, and how often they are reached.
-#[derive(Debug, Default)]
+/// The states of an automaton by their content, and how often they are reached. Clones share what does not change.
+#[derive(Clone, Debug, Default)]
 pub(super) struct StateIndex {
     hasher: DefaultHashBuilder,
-    states: HashTable<StateId>,
+    states: PagedTable<StateId>,
     kinds: Vec<ChainStateIndex>,
     symbols: HashMap<Arc<Symbol>, u32>,
     /// The symbols of nodes without effects.
     plain: HashMap<Level, u32>,
     next_symbol: u32,
     /// The class of each route, by its trie node.
-    classes: HashMap<TrieNodeId, RouteClass>,
+    classes: LayeredMap<TrieNodeId, RouteClass>,
     /// The classes of routes by their symbols, while all states are explored.
     class_ids: HashMap<(u32, u32), RouteClass>,
     next_class: RouteClass,
     /// The number of routes of each class at listeners in each state.
-    attached: HashMap<(StateId, RouteClass), u32>,
+    attached: LayeredMap<(StateId, RouteClass), u32>,
     /// How often each state is reached.
-    reached: Vec<u32>,
+    reached: PagedVec<u32>,
     /// The number of states that are reached.
     live: usize,
     /// The states of which the count has changed, with whether they were reached before; while it is recorded.
@@ -44,13 +46,13 @@ pub(super) struct StateIndex {
 }
 
 /// The chain states of a kind by their content.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ChainStateIndex {
-    ids: HashTable<ChainStateId>,
+    ids: PagedTable<ChainStateId>,
     /// The states that contain each chain state.
-    states: Vec<Vec<StateId>>,
+    states: ChunkedVec<Arc<Vec<StateId>>>,
     /// The chain states whose chain contains a node.
-    by_node: HashMap<NodeId, Vec<ChainStateId>>,
+    by_node: LayeredMap<NodeId, Vec<ChainStateId>>,
 }
 
 /// How the states that paths reach have changed.
@@ -125,9 +127,10 @@ impl StateIndex {
 
     /// Counts a route at a listener. Returns whether it is the first of its class there.
     pub(super) fn attach(&mut self, attached: (StateId, RouteClass)) -> bool {
-        let count = self.attached.entry(attached).or_default();
-        *count += 1;
-        *count == 1
+        self.attached.update(attached, |count| {
+            *count += 1;
+            *count == 1
+        })
     }
 
     /// Counts a route less at a listener. Returns whether it was the last of its class there.
@@ -158,16 +161,17 @@ impl StateIndex {
         states.sort_unstable();
         states.dedup();
         for state in states {
-            let Some(count) = self.reached.get_mut(state as usize) else {
+            let Some(&count) = self.reached.get(state as usize) else {
                 continue;
             };
-            let before = *count > 0;
-            *count = match more {
+            let before = count > 0;
+            let count = match more {
                 true => count.saturating_add(1),
                 false => count.saturating_sub(1),
             };
-            self.live += usize::from(!before && *count > 0);
-            self.live -= usize::from(before && *count == 0);
+            self.reached.set(state as usize, count);
+            self.live += usize::from(!before && count > 0);
+            self.live -= usize::from(before && count == 0);
             if let Some(changed) = &mut self.changed {
                 changed.entry(state).or_insert(before);
             }
@@ -252,7 +256,7 @@ impl StateIndex {
             // The start state has no chain states.
             if let Some(chain_state) = state.chain_states.get(chain_states.place) {
                 let states = index.states.get_mut(*chain_state as usize);
-                states.or_internal("a chain state")?.push(id);
+                Arc::make_mut(states.or_internal("a chain state")?).push(id);
             }
         }
         automaton.states.push(state);
@@ -262,7 +266,7 @@ impl StateIndex {
             let known = states.get(*id as usize);
             known.map_or(0, |known| hasher.hash_one(known))
         };
-        self.states.insert_unique(hash, id, hash_of);
+        self.states.insert(id, hash_of);
         Ok(id)
     }
 
@@ -290,16 +294,18 @@ impl StateIndex {
         let id = u32::try_from(by_id.len()).ok();
         let id = id.or_internal("a free chain state number")?;
         for node in key.0.nodes() {
-            index.by_node.entry(node).or_default().push(id);
+            index
+                .by_node
+                .update(node, |chain_states| chain_states.push(id));
         }
         chain_states.by_id.push(Arc::new(key));
-        index.states.push(Vec::new());
+        index.states.push(Arc::default());
         let (by_id, hasher) = (&chain_states.by_id, &self.hasher);
         let hash_of = |id: &ChainStateId| {
             let known = by_id.get(*id as usize);
             known.map_or(0, |known| hasher.hash_one(&**known))
         };
-        index.ids.insert_unique(hash, id, hash_of);
+        index.ids.insert(id, hash_of);
         Ok(id)
     }
 }

@@ -58,7 +58,7 @@ pub struct FoldResult<'p> {
 }
 
 /// One unit of a result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct MergedUnit<'p> {
     /// The unit.
     pub unit: Unit,

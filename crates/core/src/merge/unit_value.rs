@@ -88,9 +88,3 @@ impl UnitValue<'_> {
         without_nulls(&self.decoded())
     }
 }
-
-impl PartialEq for UnitValue<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        *self.decoded() == *other.decoded()
-    }
-}

@@ -14,6 +14,7 @@ mod index_vec;
 mod internal;
 #[cfg(feature = "engine")]
 mod json_text;
+mod layered_map;
 mod level;
 mod nearest;
 mod object;
@@ -42,6 +43,7 @@ pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
 #[cfg(feature = "engine")]
 pub(crate) use json_text::write_text;
+pub(crate) use layered_map::LayeredMap;
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;
 pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};
@@ -56,4 +58,4 @@ pub use unit::{Segment, Unit, item_value};
 #[cfg(feature = "engine")]
 pub(crate) use unit_tree::UnitTree;
 pub use unknown::{Unknown, UnknownReason};
-pub use value::{FieldStep, at_fields, at_path, field_path_text, is_unset, parse_field_path};
+pub use value::{FieldStep, at_path, field_path_text, is_unset, parse_field_path};

@@ -1,6 +1,6 @@
 //! Helpers for JSON values: field paths of profiles, and the test for unset values.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One step of a field path in a profile, such as `spec.tracing[0]` or `spec.rules[*].x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,16 +68,6 @@ pub fn at_path<'v>(root: &'v Value, path: &[FieldStep], any: Option<usize>) -> O
             items.find(|item| item.get(field).and_then(Value::as_str) == Some(text))
         }
     })
-}
-
-/// Returns the value at a path of fields.
-pub fn at_fields<'v>(fields: &'v Map<String, Value>, path: &[String]) -> Option<&'v Value> {
-    let (last, above) = path.split_last()?;
-    let mut fields = fields;
-    for name in above {
-        fields = fields.get(name)?.as_object()?;
-    }
-    fields.get(last)
 }
 
 /// Reports whether a value is unset: absent, null, or an empty string, list or map

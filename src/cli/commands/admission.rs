@@ -1,0 +1,261 @@
+//! `entail admission`: prints the configuration of the admission webhook.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::args::ClusterArgs;
+use super::document::Document;
+use super::{CliError, ExitStatus, connect, console, yaml};
+use crate::insight::reviewed_resources;
+
+/// Name of the configuration.
+const NAME: &str = "entail";
+/// Name of the webhook in it.
+const WEBHOOK: &str = "warnings.entail.dev";
+/// Seconds for which the API server waits. `serve` answers within three quarters of it.
+const TIMEOUT_SECONDS: u64 = 2;
+
+/// Arguments of `entail admission`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+The rules are made of the policy kinds with a profile, in manifests or in a cluster; without a source,
+of the built-in profiles. Objects in kube-system and in the namespace of the Service are not reviewed.
+If `serve --admission-listen` does not answer, changes are applied without a warning.
+
+Examples:
+  entail admission --service entail-system/entail-admission --ca-file ca.crt
+  entail admission --service entail-system/entail-admission --kube \\
+    --inject-ca-from entail-system/entail-admission | kubectl apply -f -
+  entail admission --url https://127.0.0.1:8443/admit --ca-file ca.crt --manifests examples/bakery")]
+pub struct AdmissionArgs {
+    /// Service of the webhook; port 443 unless another is given.
+    #[arg(long, value_name = "NAMESPACE/NAME[:PORT]", value_parser = service, required_unless_present = "url")]
+    pub service: Option<ServiceName>,
+    /// Address of the webhook, instead of a Service: `https://host:port/admit`.
+    #[arg(long, value_name = "URL", value_parser = url, conflicts_with = "service")]
+    pub url: Option<String>,
+    /// CA certificates that sign the certificate of the webhook, in PEM.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Certificate of cert-manager, whose CA it adds to the configuration.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "ca_file")]
+    pub inject_ca_from: Option<String>,
+    /// Manifests with profiles and CRDs: files, directories, or `-` for standard input. May be repeated.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub manifests: Vec<PathBuf>,
+    /// Options that read from a cluster instead of manifests.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Profiles of policy kinds, in addition to those in the manifests: files or directories.
+    /// May be repeated.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub profiles: Vec<PathBuf>,
+}
+
+/// The Service of the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceName {
+    namespace: String,
+    name: String,
+    port: Option<u16>,
+}
+
+/// Runs the command.
+pub(in crate::cli) fn run(args: &AdmissionArgs) -> Result<ExitStatus, CliError> {
+    let ca = args.ca_file.as_deref().map(ca_bundle).transpose()?;
+    let snapshot = connect::load_profiles(&args.manifests, &args.cluster, &args.profiles)?;
+    let rules: Vec<Document> = reviewed_resources(snapshot.world())
+        .into_iter()
+        .map(|(group, resources)| {
+            let resources: Vec<String> = resources.into_iter().collect();
+            Document::map([
+                ("apiGroups", Document::texts(&[group])),
+                ("apiVersions", Document::texts(&["*".to_owned()])),
+                ("resources", Document::texts(&resources)),
+                ("operations", texts(&["CREATE", "UPDATE", "DELETE"])),
+                ("scope", Document::text("*")),
+            ])
+        })
+        .collect();
+    yaml::write(&mut console::stdout(), &configuration(args, ca, rules))?;
+    Ok(ExitStatus::Success)
+}
+
+/// The ValidatingWebhookConfiguration.
+fn configuration(args: &AdmissionArgs, ca: Option<String>, rules: Vec<Document>) -> Document {
+    let mut metadata = vec![
+        ("name".to_owned(), Document::text(NAME)),
+        (
+            "labels".to_owned(),
+            Document::text_fields([("app.kubernetes.io/name", "entail")]),
+        ),
+    ];
+    if let Some(certificate) = &args.inject_ca_from {
+        let annotation = Document::text_fields([("cert-manager.io/inject-ca-from", certificate)]);
+        metadata.push(("annotations".to_owned(), annotation));
+    }
+    let mut excluded = vec!["kube-system".to_owned()];
+    let mut client = match (&args.service, &args.url) {
+        (Some(service), _) => {
+            excluded.push(service.namespace.clone());
+            vec![("service".to_owned(), service.document())]
+        }
+        (None, url) => vec![(
+            "url".to_owned(),
+            Document::optional(url.as_deref(), Document::text),
+        )],
+    };
+    client.extend(ca.map(|ca| ("caBundle".to_owned(), Document::Text(ca))));
+    excluded.dedup();
+    let selector = Document::map([
+        ("key", Document::text("kubernetes.io/metadata.name")),
+        ("operator", Document::text("NotIn")),
+        ("values", Document::texts(&excluded)),
+    ]);
+    let webhook = Document::map([
+        ("name", Document::text(WEBHOOK)),
+        ("clientConfig", Document::Map(client)),
+        ("rules", Document::List(rules)),
+        // Entail must never keep a change from being applied.
+        ("failurePolicy", Document::text("Ignore")),
+        ("matchPolicy", Document::text("Equivalent")),
+        ("sideEffects", Document::text("None")),
+        ("timeoutSeconds", Document::Number(TIMEOUT_SECONDS.into())),
+        ("admissionReviewVersions", texts(&["v1"])),
+        (
+            "namespaceSelector",
+            Document::map([("matchExpressions", Document::List(vec![selector]))]),
+        ),
+    ]);
+    Document::map([
+        (
+            "apiVersion",
+            Document::text("admissionregistration.k8s.io/v1"),
+        ),
+        ("kind", Document::text("ValidatingWebhookConfiguration")),
+        ("metadata", Document::Map(metadata)),
+        ("webhooks", Document::List(vec![webhook])),
+    ])
+}
+
+fn texts(texts: &[&str]) -> Document {
+    Document::list(texts, |text| Document::text(text))
+}
+
+impl ServiceName {
+    fn document(&self) -> Document {
+        let mut fields = vec![
+            ("namespace".to_owned(), Document::text(&self.namespace)),
+            ("name".to_owned(), Document::text(&self.name)),
+            ("path".to_owned(), Document::text("/admit")),
+        ];
+        let port = self
+            .port
+            .map(|port| ("port".to_owned(), Document::Number(port.into())));
+        fields.extend(port);
+        Document::Map(fields)
+    }
+}
+
+/// Parses `NAMESPACE/NAME` or `NAMESPACE/NAME:PORT`.
+fn service(text: &str) -> Result<ServiceName, String> {
+    let wrong = || "use `NAMESPACE/NAME` or `NAMESPACE/NAME:PORT`".to_owned();
+    let (name, port) = match text.split_once(':') {
+        Some((name, port)) => (name, Some(port.parse().map_err(|_| wrong())?)),
+        None => (text, None),
+    };
+    let (namespace, name) = name.split_once('/').ok_or_else(wrong)?;
+    if namespace.is_empty() || name.is_empty() || name.contains('/') {
+        return Err(wrong());
+    }
+    Ok(ServiceName {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        port,
+    })
+}
+
+/// Checks an address. API servers accept only HTTPS.
+fn url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://");
+    match rest.is_some_and(|rest| !rest.is_empty()) {
+        true => Ok(text.to_owned()),
+        false => Err("use `https://host:port/admit`".to_owned()),
+    }
+}
+
+/// Reads CA certificates, and encodes them as the configuration has them.
+fn ca_bundle(file: &Path) -> Result<String, CliError> {
+    let unreadable = |why: &str| CliError::Unreadable(format!("{}: {why}", file.display()));
+    let pem = fs::read(file).map_err(|error| unreadable(&error.to_string()))?;
+    let begin = b"-----BEGIN CERTIFICATE-----";
+    if !pem.windows(begin.len()).any(|window| window == begin) {
+        return Err(unreadable("no certificate in the file"));
+    }
+    Ok(base64(&pem))
+}
+
+/// Base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |bits: u32| {
+        DIGITS
+            .get((bits & 63) as usize)
+            .copied()
+            .map_or('=', char::from)
+    };
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| chunk.get(at).copied().map_or(0, u32::from);
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            // A byte less is a digit less.
+            text.push(if at > chunk.len() {
+                '='
+            } else {
+                digit(bits >> shift)
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_encoded() {
+        for (text, encoded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+            ("~?>", "fj8+"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.crt");
+        fs::write(&file, "no certificate").unwrap();
+        assert!(ca_bundle(&file).is_err());
+    }
+
+    #[test]
+    fn services_and_addresses_are_parsed() {
+        let parsed = service("a/b:8443").unwrap();
+        assert_eq!(
+            (&*parsed.namespace, &*parsed.name, parsed.port),
+            ("a", "b", Some(8443))
+        );
+        assert_eq!(service("a/b").unwrap().port, None);
+        for text in ["a", "a/", "/b", "a/b/c", "a/b:x", "a/b:65536"] {
+            assert!(service(text).is_err(), "{text}");
+        }
+        assert!(url("https://127.0.0.1:1/admit").is_ok());
+        assert!(url("http://127.0.0.1:1/admit").is_err() && url("https://").is_err());
+    }
+}

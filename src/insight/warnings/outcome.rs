@@ -1,0 +1,128 @@
+//! Warnings about a policy that has no effect itself.
+
+use super::text::line;
+use super::{ChangedObject, NameScope, ObjectChange};
+use crate::api::v1;
+use crate::insight::findings::missing_target_hint;
+use crate::insight::policies::accepted;
+use crate::insight::waypoints::idle_references;
+use crate::insight::{AccessScope, ChangeEffect};
+use entail_core::attach::ReferenceOutcome;
+use entail_core::effective::{PolicyKind, World};
+use entail_core::model::Outcome;
+use entail_core::profile::Policy;
+
+/// Returns why the changed object has no effect as a policy, or not at all of its targets.
+pub(super) fn of_policy(effect: &ChangeEffect, object: ChangedObject<'_>) -> Vec<String> {
+    if object.change == ObjectChange::Deleted {
+        return Vec::new();
+    }
+    let world = effect.after.world();
+    let mut found = Vec::new();
+    for kind in world.kinds() {
+        let policy = kind.policy(object.key);
+        let Some(policy) = policy.and_then(|slot| Some((slot, kind.policy_at(slot)?))) else {
+            continue;
+        };
+        let references = references(world, kind, policy, object.names);
+        let (outcome, _) = kind.outcome(policy.0);
+        if outcome != Outcome::Accepted {
+            found.push(not_accepted(kind, policy, object, &references));
+            continue;
+        }
+        let bad = references.iter().filter(|reference| !reference.is_accepted);
+        let subject = object.subject();
+        found.extend(bad.map(|reference| line(&format!("{subject}: {}", reference.text))));
+        let idle = idle_references(world, kind, policy.0);
+        found.extend(idle.iter().map(|why| line(&format!("{subject}: {why}"))));
+        if found.is_empty()
+            && object.change == ObjectChange::Created
+            && has_no_effect(kind, object, &effect.differences)
+        {
+            let why = "it is overridden everywhere, or its targets are on no path";
+            found.push(line(&format!("{subject} has no effect: {why}")));
+        }
+    }
+    found
+}
+
+/// A reference of a policy with what became of it.
+struct ReferenceText {
+    is_accepted: bool,
+    text: String,
+}
+
+fn references(
+    world: &World,
+    kind: &PolicyKind,
+    (slot, policy): (usize, &Policy),
+    names: &NameScope,
+) -> Vec<ReferenceText> {
+    let attached = kind.attached(slot).into_iter();
+    let of_policy = attached.flat_map(|attached| &attached.references);
+    let text = |reference: &ReferenceOutcome| {
+        let message = match (reference.outcome, names) {
+            // The message names the policy that is attached to the target.
+            (Outcome::Conflicted, NameScope::Own { .. }) => {
+                "a more established policy is attached to the target"
+            }
+            _ => &reference.message,
+        };
+        let hint = missing_target_hint(world, policy, reference, &AccessScope::default());
+        ReferenceText {
+            is_accepted: reference.outcome == Outcome::Accepted,
+            text: format!("{}: {message}{hint}", reference.field),
+        }
+    };
+    of_policy.map(text).collect()
+}
+
+/// The warning about a policy that is not accepted.
+fn not_accepted(
+    kind: &PolicyKind,
+    (slot, policy): (usize, &Policy),
+    object: ChangedObject<'_>,
+    references: &[ReferenceText],
+) -> String {
+    let subject = object.subject();
+    let outcomes = kind.attached(slot).map_or(&[][..], |a| &a.references);
+    let condition = accepted(kind, slot, policy, outcomes, &[]);
+    let verdict = match condition.status.as_str() {
+        "Unknown" => format!("it is not known what {subject} does"),
+        _ => format!("{subject} is not accepted"),
+    };
+    let first = references.iter().find(|reference| !reference.is_accepted);
+    let why = match first {
+        Some(reference) if !policy.is_invalid() => reference.text.clone(),
+        _ => condition.message,
+    };
+    let separator = if why.is_empty() { "" } else { ": " };
+    line(&format!("{verdict}: {}{separator}{why}", condition.reason))
+}
+
+/// Whether a new policy sets no value on any path.
+fn has_no_effect(
+    kind: &PolicyKind,
+    object: ChangedObject<'_>,
+    differences: &v1::PreviewChangeResponse,
+) -> bool {
+    if kind.not_computed().is_some() || differences.truncated {
+        return false;
+    }
+    let name = kind.profile().policy.to_string();
+    if differences.kinds.iter().any(|state| state.kind == name) {
+        return false;
+    }
+    let own = |policy: &v1::PolicyRef| {
+        *policy.namespace == *object.key.namespace && *policy.name == *object.key.name
+    };
+    let changes = differences
+        .changes
+        .iter()
+        .filter(|change| change.kind == name);
+    let mut units = changes.flat_map(|change| &change.units);
+    !units.any(|unit| {
+        let origin = unit.after_origin.as_ref();
+        origin.is_some_and(|origin| origin.policies.iter().any(own))
+    })
+}

@@ -1,0 +1,237 @@
+//! HTTP/1.1 on the connections of the webhook: API servers do not use HTTP/2 for webhooks.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_stream::{Stream, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use super::reviewer::Reviewer;
+use crate::server::Limits;
+use crate::server::access::peer::Peer;
+use crate::server::admission::connections::EndReason;
+use crate::server::transport::connection::Connection;
+use crate::server::transport::http2::Lifetime;
+use crate::server::transport::request_counters::RpcService;
+
+/// The path that reviews are posted to.
+const PATH: &str = "/admit";
+/// Maximum size of a review, which has two versions of an object. API servers accept objects of 3 MiB.
+const MAX_REVIEW: u64 = 8 * 1024 * 1024;
+/// Reviews up to this size are read at once, which nearly all are.
+const SMALL_REVIEW: u64 = 128 * 1024;
+/// Number of larger reviews that are read at the same time.
+const LARGE_REVIEWS: usize = 4;
+/// Time until the next request on an open connection. API servers close idle connections after 90 s.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum size of the headers of a request, in bytes.
+const HEADER_BYTES: usize = 16 * 1024;
+
+/// Answers the requests of all connections.
+struct Handler {
+    reviewer: Arc<Reviewer>,
+    /// Time for a review to arrive.
+    arrival: Duration,
+    /// One permit for each large review that is read.
+    large: Semaphore,
+}
+
+/// Why a request is not answered with a review.
+struct Refusal(StatusCode, String);
+
+/// Serves on connections until `stop` is cancelled, and then up to a time for requests in progress.
+pub(super) async fn serve(
+    incoming: impl Stream<Item = Connection>,
+    reviewer: Arc<Reviewer>,
+    limits: &Limits,
+    (stop, drain): (CancellationToken, Duration),
+) {
+    let handler = Arc::new(Handler {
+        reviewer,
+        arrival: limits.request_arrival,
+        large: Semaphore::new(LARGE_REVIEWS),
+    });
+    let mut serving = JoinSet::new();
+    {
+        let mut incoming = pin!(incoming);
+        loop {
+            let connection = tokio::select! {
+                () = stop.cancelled() => break,
+                Some(_) = serving.join_next() => continue,
+                next = incoming.next() => next,
+            };
+            let Some(connection) = connection else { break };
+            let lifetime = Lifetime::of(&connection, limits);
+            let handler = Arc::clone(&handler);
+            serving.spawn(serve_connection(
+                connection,
+                handler,
+                lifetime,
+                stop.clone(),
+            ));
+        }
+    }
+    let all = async { while serving.join_next().await.is_some() {} };
+    if tokio::time::timeout(drain, all).await.is_err() {
+        tracing::warn!("admission reviews were still in progress at the end");
+    }
+}
+
+/// Serves on a connection until the caller closes it, or it has to end.
+async fn serve_connection(
+    connection: Connection,
+    handler: Arc<Handler>,
+    lifetime: Lifetime,
+    stop: CancellationToken,
+) {
+    let peer = connection.peer().clone();
+    let service = service_fn(move |request| {
+        let (handler, peer) = (Arc::clone(&handler), peer.clone());
+        async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(HEADER_BYTES);
+    let mut serving = pin!(http.serve_connection(TokioIo::new(connection), service));
+    let result = tokio::select! {
+        result = &mut serving => result,
+        reason = lifetime.end() => match reason {
+            EndReason::Silent | EndReason::Evicted | EndReason::Unread => return,
+            EndReason::CertificateExpired | EndReason::Age => {
+                serving.as_mut().graceful_shutdown();
+                serving.await
+            }
+        },
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "connection of the webhook failed");
+    }
+}
+
+impl Handler {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<String> {
+        peer.connection().called();
+        // A connection with a request in progress gives way last.
+        let _busy = peer.requests().try_acquire();
+        match self.review(request, peer).await {
+            Ok(answer) => response(StatusCode::OK, "application/json", answer),
+            Err(Refusal(status, message)) => {
+                self.reviewer.counters().record_malformed();
+                response(status, "text/plain; charset=utf-8", message + "\n")
+            }
+        }
+    }
+
+    async fn review(&self, request: Request<Incoming>, peer: &Peer) -> Result<String, Refusal> {
+        if peer.authorize(RpcService::Other).is_err() {
+            let message = "the client certificate is not trusted any more";
+            return Err(refusal(StatusCode::FORBIDDEN, message));
+        }
+        if request.uri().path() != PATH {
+            return Err(refusal(
+                StatusCode::NOT_FOUND,
+                "reviews are posted to /admit",
+            ));
+        }
+        if request.method() != Method::POST {
+            return Err(refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "reviews are posted",
+            ));
+        }
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let Some(length) = length else {
+            return Err(refusal(StatusCode::LENGTH_REQUIRED, "no content length"));
+        };
+        if length > MAX_REVIEW {
+            let message = "the review is larger than 8 MiB";
+            return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, message));
+        }
+        // Held until the answer, because the review is in memory until then.
+        let _large = match length > SMALL_REVIEW {
+            true => Some(self.large.try_acquire().map_err(|_| {
+                let message = "too many large reviews at once";
+                refusal(StatusCode::SERVICE_UNAVAILABLE, message)
+            })?),
+            false => None,
+        };
+        let time = request.uri().query().and_then(time_limit);
+        let body = tokio::time::timeout(self.arrival, read(request.into_body(), length)).await;
+        let body = body.map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the review is late"))?;
+        let body = body.map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))?;
+        let reviewed = self.reviewer.review(body, time).await;
+        reviewed.map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))
+    }
+}
+
+fn refusal(status: StatusCode, message: &str) -> Refusal {
+    Refusal(status, message.to_owned())
+}
+
+fn response(status: StatusCode, content_type: &'static str, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let content_type = HeaderValue::from_static(content_type);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, content_type);
+    response
+}
+
+/// Reads a body of a known length. hyper ends it at that length.
+async fn read(mut body: Incoming, length: u64) -> Result<Bytes, String> {
+    let mut text = BytesMut::with_capacity(usize::try_from(length).unwrap_or_default());
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        if let Ok(data) = frame.into_data() {
+            text.extend_from_slice(&data);
+        }
+    }
+    Ok(text.freeze())
+}
+
+/// The time to answer in: three quarters of the `timeout` that an API server adds to the address, such as `10s`.
+fn time_limit(query: &str) -> Option<Duration> {
+    let mut values = query
+        .split('&')
+        .filter_map(|pair| pair.strip_prefix("timeout="));
+    let seconds: u32 = values.next()?.strip_suffix('s')?.parse().ok()?;
+    Some(Duration::from_secs(seconds.into()) * 3 / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_limit_is_a_part_of_that_of_the_api_server() {
+        for (query, millis) in [
+            ("timeout=2s", Some(1_500)),
+            ("x=1&timeout=10s", Some(7_500)),
+            ("timeout=1m0s", None),
+            ("timeout=", None),
+            ("", None),
+        ] {
+            let limit = time_limit(query).map(|limit| limit.as_millis());
+            assert_eq!(limit, millis, "{query}");
+        }
+    }
+}

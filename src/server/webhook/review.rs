@@ -1,0 +1,214 @@
+//! The messages of `admission.k8s.io/v1`.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::insight::ObjectChange;
+use entail_core::model::GroupKind;
+
+/// The version of the messages.
+const API_VERSION: &str = "admission.k8s.io/v1";
+
+/// A change that an API server asks about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Review {
+    /// Identifies the review; the answer repeats it.
+    pub uid: String,
+    pub kind: GroupKind,
+    /// Whether a part of the object changes, such as its status.
+    pub is_subresource: bool,
+    /// How the object changes; `None` for other operations.
+    pub change: Option<ObjectChange>,
+    /// The object after the change, or before it is deleted.
+    pub object: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionReview {
+    api_version: String,
+    kind: String,
+    request: Option<AdmissionRequest>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionRequest {
+    uid: String,
+    kind: AdmissionKind,
+    #[serde(default)]
+    sub_resource: String,
+    #[serde(default)]
+    namespace: String,
+    operation: String,
+    #[serde(default)]
+    object: Value,
+    #[serde(default)]
+    old_object: Value,
+}
+
+#[derive(Deserialize)]
+struct AdmissionKind {
+    #[serde(default)]
+    group: String,
+    kind: String,
+}
+
+impl Review {
+    /// Parses a review. `now` is the time of a new object that has none, as an RFC 3339 text.
+    ///
+    /// # Errors
+    /// The text is no review of this version.
+    pub fn parse(text: &[u8], now: &str) -> Result<Self, String> {
+        let review: AdmissionReview =
+            serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if review.api_version != API_VERSION || review.kind != "AdmissionReview" {
+            return Err(format!("not an AdmissionReview of {API_VERSION}"));
+        }
+        let request = review.request.ok_or("the AdmissionReview has no request")?;
+        let change = match request.operation.as_str() {
+            "CREATE" => Some(ObjectChange::Created),
+            "UPDATE" => Some(ObjectChange::Updated),
+            "DELETE" => Some(ObjectChange::Deleted),
+            _ => None,
+        };
+        let kind = GroupKind::new(request.kind.group.as_str(), request.kind.kind.as_str());
+        let mut object = match change {
+            Some(ObjectChange::Deleted) => request.old_object,
+            _ => request.object,
+        };
+        // The request about a Namespace names it as its own namespace.
+        if !kind.is("", "Namespace") {
+            complete(&mut object, "namespace", || request.namespace.clone());
+        }
+        if change == Some(ObjectChange::Created) {
+            let generated = object.pointer("/metadata/generateName");
+            let generated = generated
+                .and_then(Value::as_str)
+                .map(|name| format!("{name}new"));
+            complete(&mut object, "name", || generated.unwrap_or_default());
+            complete(&mut object, "creationTimestamp", || now.to_owned());
+        }
+        Ok(Self {
+            uid: request.uid,
+            kind,
+            is_subresource: !request.sub_resource.is_empty(),
+            change,
+            object,
+        })
+    }
+
+    /// The answer to the review with the given `uid`. `denial` is why the change is denied.
+    pub fn answer(uid: &str, warnings: &[String], denial: Option<&str>) -> String {
+        let mut response = Map::new();
+        response.insert("uid".to_owned(), json!(uid));
+        response.insert("allowed".to_owned(), json!(denial.is_none()));
+        if let Some(message) = denial {
+            let status = json!({"code": 403, "reason": "Forbidden", "message": message});
+            response.insert("status".to_owned(), status);
+        }
+        if !warnings.is_empty() {
+            response.insert("warnings".to_owned(), json!(warnings));
+        }
+        json!({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
+            .to_string()
+    }
+}
+
+/// Sets a field of the metadata that is missing or empty, unless the value is empty, too.
+fn complete(object: &mut Value, field: &str, value: impl FnOnce() -> String) {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else {
+        return;
+    };
+    let is_set = metadata.get(field).and_then(Value::as_str);
+    if is_set.is_none_or(str::is_empty) {
+        let value = value();
+        if !value.is_empty() {
+            metadata.insert(field.to_owned(), value.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn review(operation: &str, request: Value) -> Result<Review, String> {
+        let mut all = json!({
+            "uid": "1", "kind": {"group": "p.io", "version": "v1", "kind": "P"},
+            "namespace": "shop", "operation": operation,
+        });
+        for (field, value) in request.as_object().unwrap() {
+            all[field] = value.clone();
+        }
+        let review = json!({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": all});
+        Review::parse(review.to_string().as_bytes(), "2026-01-01T00:00:00Z")
+    }
+
+    #[test]
+    fn what_the_api_server_adds_later_is_added() {
+        let object = json!({"metadata": {"generateName": "retries-"}});
+        let created = review("CREATE", json!({"object": object})).unwrap();
+        let expected = json!({"metadata": {
+            "generateName": "retries-", "name": "retries-new", "namespace": "shop",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }});
+        assert_eq!(created.change, Some(ObjectChange::Created));
+        assert_eq!(created.object, expected);
+        let named = json!({"metadata": {"name": "a", "namespace": "b", "creationTimestamp": null}});
+        let updated = review("UPDATE", json!({"object": named})).unwrap();
+        assert_eq!(updated.object, named);
+    }
+
+    #[test]
+    fn a_deleted_object_is_the_old_one() {
+        let old = json!({"metadata": {"name": "a", "namespace": "shop"}});
+        let request = json!({"object": null, "oldObject": old, "subResource": ""});
+        let deleted = review("DELETE", request).unwrap();
+        assert_eq!(deleted.change, Some(ObjectChange::Deleted));
+        assert_eq!((deleted.object, deleted.is_subresource), (old, false));
+        assert_eq!(deleted.kind, GroupKind::new("p.io", "P"));
+    }
+
+    #[test]
+    fn a_namespace_is_in_no_namespace() {
+        let object = json!({"metadata": {"name": "shop"}});
+        let kind = json!({"group": "", "version": "v1", "kind": "Namespace"});
+        let request = json!({"kind": kind, "object": object, "subResource": "status"});
+        let updated = review("UPDATE", request).unwrap();
+        assert_eq!((updated.object, updated.is_subresource), (object, true));
+        assert_eq!(review("CONNECT", json!({})).unwrap().change, None);
+    }
+
+    #[test]
+    fn other_texts_are_no_reviews() {
+        for text in [
+            "",
+            "{}",
+            "[1]",
+            r#"{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}"#,
+            r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}"#,
+        ] {
+            assert!(Review::parse(text.as_bytes(), "").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn answers_repeat_the_uid() {
+        let answer = |warnings: &[String]| -> Value {
+            serde_json::from_str(&Review::answer("7", warnings, None)).unwrap()
+        };
+        assert_eq!(
+            answer(&[])["response"],
+            json!({"uid": "7", "allowed": true})
+        );
+        let warned = answer(&["entail: x".to_owned()]);
+        let expected = json!({"uid": "7", "allowed": true, "warnings": ["entail: x"]});
+        assert_eq!(warned["response"], expected);
+        assert_eq!(warned["apiVersion"], API_VERSION);
+        let denied = Review::answer("7", &[], Some("why"));
+        let denied: Value = serde_json::from_str(&denied).unwrap();
+        assert_eq!(denied["response"]["allowed"], json!(false));
+        assert_eq!(denied["response"]["status"]["message"], "why");
+    }
+}

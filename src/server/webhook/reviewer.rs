@@ -1,0 +1,397 @@
+//! Answers admission reviews from the current snapshot.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tonic::Status;
+
+use super::WebhookSettings;
+use super::counters::{ReviewCounters, ReviewOutcome};
+use super::review::Review;
+use crate::api::StateReason;
+use crate::api::v1::kind_state::State;
+use crate::insight::{
+    AccessScope, BrokenAssertion, Budget, ChangeEffect, ChangedObject, Coverage, MAX_WARNINGS,
+    NameScope, ObjectChange, Visibility, broken_by, broken_warning, today, warning_line, warnings,
+};
+use crate::server::admission::blocking_pool::BlockingPool;
+use crate::snapshot::Snapshot;
+use crate::subscription::SubscriptionHub;
+use entail_core::effective::World;
+use entail_core::model::{Change, GroupKind, ObjectKey};
+use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
+
+/// Maximum time to answer a review, also if the API server waits longer.
+const MAX_TIME: Duration = Duration::from_millis(1_500);
+/// Number of reviews that may wait until others are answered.
+const QUEUE: usize = 64;
+/// Number of reviews that may wait until the world of another is read from scratch. Each takes long.
+const REBUILD_QUEUE: usize = 2;
+
+/// Answers reviews, on threads of its own.
+#[derive(Debug)]
+pub(super) struct Reviewer {
+    subscriptions: Arc<SubscriptionHub>,
+    settings: WebhookSettings,
+    /// For effects that are computed in place.
+    pool: BlockingPool,
+    /// For effects that need a world that is read from scratch, so that these do not delay the others.
+    rebuilds: BlockingPool,
+    /// The kinds that may have an effect, before it is known which profiles there are.
+    built_in_kinds: BTreeSet<GroupKind>,
+    counters: Arc<ReviewCounters>,
+}
+
+/// The result of a review.
+#[derive(Debug)]
+struct Verdict {
+    outcome: ReviewOutcome,
+    warnings: Vec<String>,
+    /// Why the change is denied; `None` if it is allowed.
+    denial: Option<String>,
+}
+
+/// A change of an object, applied to the objects of a snapshot.
+struct AppliedChange {
+    snapshot: Arc<Snapshot>,
+    key: ObjectKey,
+    change: ObjectChange,
+    store: Store,
+    changed: ChangeSet,
+}
+
+/// What a review is answered with, or what it takes to answer it.
+enum Step {
+    Answered(Verdict),
+    /// The world has to be read from scratch.
+    Rebuild(Box<AppliedChange>),
+}
+
+/// Sees everything, within a time limit.
+#[derive(Debug)]
+struct Unrestricted(Arc<Budget>);
+
+impl Reviewer {
+    /// Creates a reviewer with a number of threads for effects that are computed in place.
+    pub fn new(
+        subscriptions: Arc<SubscriptionHub>,
+        settings: WebhookSettings,
+        threads: usize,
+    ) -> Self {
+        Self {
+            subscriptions,
+            settings,
+            pool: BlockingPool::new(threads, QUEUE, MAX_TIME),
+            rebuilds: BlockingPool::new(1, REBUILD_QUEUE, MAX_TIME),
+            built_in_kinds: built_in_kinds(),
+            counters: Arc::default(),
+        }
+    }
+
+    /// The counters of reviews.
+    pub fn counters(&self) -> Arc<ReviewCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Answers the AdmissionReview in `text` within a time, and counts it if it is one.
+    ///
+    /// # Errors
+    /// The text is no AdmissionReview.
+    pub async fn review(
+        self: &Arc<Self>,
+        text: Bytes,
+        time: Option<Duration>,
+    ) -> Result<String, String> {
+        let started = tokio::time::Instant::now();
+        let end = started + time.unwrap_or(MAX_TIME).min(MAX_TIME);
+        let review = self.parse(text).await?;
+        let uid = review.uid.clone();
+        let verdict = tokio::time::timeout_at(end, self.verdict(review)).await;
+        let verdict = verdict.unwrap_or_else(|_| Verdict::not_in_time());
+        self.counters.record(verdict.outcome, started.elapsed());
+        Ok(Review::answer(
+            &uid,
+            &verdict.warnings,
+            verdict.denial.as_deref(),
+        ))
+    }
+
+    /// Parses a review on the pool: an object can be large.
+    async fn parse(&self, text: Bytes) -> Result<Review, String> {
+        let now = jiff::Timestamp::try_from(SystemTime::now());
+        let now = now.map(|now| now.to_string()).unwrap_or_default();
+        let parsed = self.pool.run(move || Ok(Review::parse(&text, &now))).await;
+        parsed.map_err(|status| status.message().to_owned())?
+    }
+
+    async fn verdict(self: &Arc<Self>, review: Review) -> Verdict {
+        let (budget, reviewer) = (Arc::<Budget>::default(), Arc::clone(self));
+        let within = Arc::clone(&budget);
+        let work = move || Ok(reviewer.first_step(review, &Unrestricted(within)));
+        let step = self.pool.run_within(budget, work).await;
+        match step {
+            Ok(Step::Answered(verdict)) => verdict,
+            Ok(Step::Rebuild(applied)) => self.rebuilt(applied).await,
+            Err(status) => Verdict::failed(&status),
+        }
+    }
+
+    /// Answers from a world that is read from scratch.
+    async fn rebuilt(self: &Arc<Self>, applied: Box<AppliedChange>) -> Verdict {
+        let (budget, reviewer) = (Arc::<Budget>::default(), Arc::clone(self));
+        let within = Unrestricted(Arc::clone(&budget));
+        let work = move || {
+            let AppliedChange {
+                snapshot,
+                store,
+                changed,
+                ..
+            } = &*applied;
+            let effect = ChangeEffect::of(snapshot, store.clone(), changed, &within);
+            match within.0.step() {
+                true => Ok(reviewer.judge(&applied, &effect, &within)),
+                false => Ok(Verdict::not_in_time()),
+            }
+        };
+        let verdict = self.rebuilds.run_within(budget, work).await;
+        verdict.unwrap_or_else(|status| Verdict::failed(&status))
+    }
+
+    /// Answers a review, if that needs no world that is read from scratch.
+    fn first_step(&self, review: Review, within: &Unrestricted) -> Step {
+        let Some(change) = review.change.filter(|_| !review.is_subresource) else {
+            return Step::Answered(Verdict::silent());
+        };
+        let kind = &review.kind;
+        let Some(snapshot) = self.subscriptions.snapshots().load() else {
+            let verdict = match self.built_in_kinds.contains(kind) {
+                true => Verdict::unknown("no effective policies are known yet"),
+                false => Verdict::silent(),
+            };
+            return Step::Answered(verdict);
+        };
+        if let Some(reason) = unknown_reason(&snapshot, kind) {
+            let why = format!("{} is UNKNOWN ({reason})", kind.kind);
+            return Step::Answered(Verdict::unknown(&why));
+        }
+        if !follows(snapshot.world(), kind) {
+            return Step::Answered(Verdict::silent());
+        }
+        let applied = match self.apply(snapshot, review, change) {
+            Ok(Some(applied)) => applied,
+            Ok(None) => return Step::Answered(Verdict::silent()),
+            Err(error) => return Step::Answered(Verdict::unknown(&error)),
+        };
+        let (store, changed) = (applied.store.clone(), &applied.changed);
+        match ChangeEffect::in_place(&applied.snapshot, store, changed, within) {
+            Some(effect) => Step::Answered(self.judge(&applied, &effect, within)),
+            None => Step::Rebuild(Box::new(applied)),
+        }
+    }
+
+    /// Applies the change of a review to the objects of a snapshot; `None` if it changes nothing.
+    ///
+    /// # Errors
+    /// The object is malformed.
+    fn apply(
+        &self,
+        snapshot: Arc<Snapshot>,
+        review: Review,
+        change: ObjectChange,
+    ) -> Result<Option<AppliedChange>, String> {
+        let Some(object) = (self.settings.read)(review.object)? else {
+            return Ok(None);
+        };
+        let key = object.key.clone();
+        let mut store = snapshot.world().store().clone();
+        let changed = store.apply(match change {
+            ObjectChange::Deleted => Change {
+                deletes: vec![key.clone()],
+                ..Change::default()
+            },
+            ObjectChange::Created | ObjectChange::Updated => Change {
+                upserts: vec![Arc::new(object)],
+                ..Change::default()
+            },
+        });
+        Ok((!changed.is_empty()).then_some(AppliedChange {
+            snapshot,
+            key,
+            change,
+            store,
+            changed,
+        }))
+    }
+
+    fn judge(
+        &self,
+        applied: &AppliedChange,
+        effect: &ChangeEffect,
+        within: &Unrestricted,
+    ) -> Verdict {
+        let worlds = [applied.snapshot.world(), effect.after.world()];
+        let names = match self.settings.full_names {
+            true => NameScope::All,
+            false => NameScope::own(&applied.key, worlds),
+        };
+        let object = ChangedObject {
+            key: &applied.key,
+            change: applied.change,
+            names: &names,
+        };
+        let mut warnings = warnings(&applied.snapshot, object, effect);
+        let broken = match broken(applied, effect, within) {
+            Ok(broken) => broken,
+            Err(why) => {
+                let why = format!("not all assertions are checked: {why}");
+                warnings.insert(0, warning_line(&why));
+                Vec::new()
+            }
+        };
+        // An assertion of a namespace denies changes in that namespace alone: its owners own no others.
+        let denies = |broken: &BrokenAssertion| {
+            let namespace = &broken.object.namespace;
+            broken.enforce && (namespace.is_empty() || *namespace == applied.key.namespace)
+        };
+        let told = |broken: &BrokenAssertion| broken_warning(object, broken);
+        let denial = broken.iter().find(|broken| denies(broken)).map(told);
+        let others = broken.iter().filter(|broken| !denies(broken));
+        warnings.splice(0..0, others.take(MAX_WARNINGS).map(told));
+        let outcome = match (&denial, warnings.is_empty()) {
+            (Some(_), _) => ReviewOutcome::Denied,
+            (None, true) => ReviewOutcome::Silent,
+            (None, false) => ReviewOutcome::Warned,
+        };
+        Verdict {
+            outcome,
+            warnings,
+            denial,
+        }
+    }
+}
+
+impl Verdict {
+    fn silent() -> Self {
+        Self {
+            outcome: ReviewOutcome::Silent,
+            warnings: Vec::new(),
+            denial: None,
+        }
+    }
+
+    /// The effect is not known.
+    fn unknown(why: &str) -> Self {
+        Self {
+            outcome: ReviewOutcome::NotComputed,
+            warnings: vec![warning_line(&format!(
+                "the effect of this change is not known: {why}"
+            ))],
+            denial: None,
+        }
+    }
+
+    fn not_in_time() -> Self {
+        Self {
+            outcome: ReviewOutcome::NotComputed,
+            warnings: vec![warning_line(
+                "the effect of this change was not computed in time",
+            )],
+            denial: None,
+        }
+    }
+
+    /// The work of a review failed.
+    fn failed(status: &Status) -> Self {
+        match status.code() {
+            tonic::Code::Internal => Self::unknown("internal error: see the log of the server"),
+            _ => Self::not_in_time(),
+        }
+    }
+}
+
+impl Visibility for Unrestricted {
+    fn is_unrestricted(&self) -> bool {
+        true
+    }
+
+    fn includes_path(&self, _: &str) -> bool {
+        true
+    }
+
+    fn coverage(&self, _: &str, _: bool) -> Coverage {
+        Coverage::All
+    }
+
+    fn includes_kind(&self, kind: &GroupKind) -> bool {
+        AccessScope::default().includes_kind(kind)
+    }
+
+    fn includes_object(&self, _: &ObjectKey) -> bool {
+        true
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.0
+    }
+}
+
+/// The assertions that a change breaks.
+///
+/// # Errors
+/// Not all paths could be checked. The text says why.
+fn broken(
+    applied: &AppliedChange,
+    effect: &ChangeEffect,
+    within: &Unrestricted,
+) -> Result<Vec<BrokenAssertion>, String> {
+    let differences = &effect.differences;
+    if differences.truncated {
+        return Err("too many paths change".to_owned());
+    }
+    let changed = differences.changes.iter().flat_map(|change| &change.paths);
+    let changed = changed.chain(&differences.paths_added).map(String::as_str);
+    let day = (today(), &*within.0);
+    let broken = broken_by(&applied.snapshot, effect.after.paths(), changed, day);
+    let broken = broken.map_err(|error| error.to_string())?;
+    match within.0.step() {
+        true => Ok(broken),
+        false => Err("not in time".to_owned()),
+    }
+}
+
+/// The kinds that determine paths or profiles, and the policy kinds with built-in profiles.
+fn built_in_kinds() -> BTreeSet<GroupKind> {
+    let registry = ProfileSources::shipped().resolve(&Store::default());
+    let profiles = registry.profiles.values();
+    let policies = profiles.map(|profile| profile.resource().clone());
+    required_kinds().chain(policies).collect()
+}
+
+/// Why nothing is known of the policies of a kind; `None` if they are known.
+fn unknown_reason(snapshot: &Snapshot, kind: &GroupKind) -> Option<String> {
+    let name = kind.to_string();
+    let states = snapshot.kinds().iter();
+    let mut unknown = states.filter(|state| state.state() == State::Unknown);
+    if let Some(state) = unknown.find(|state| state.kind == name) {
+        return Some(state.reason.clone());
+    }
+    let kinds = snapshot.world().kinds().iter();
+    let mut of_resource = kinds.filter(|known| known.profile().resource() == kind);
+    let first = of_resource.next()?;
+    let lacks_profile = first.is_unprofiled() && of_resource.all(|known| known.is_unprofiled());
+    lacks_profile.then(|| StateReason::NoProfile.kind_state(name).reason)
+}
+
+/// Whether objects of a kind may have an effect: they determine paths or profiles, or are policies or targets.
+fn follows(world: &World, kind: &GroupKind) -> bool {
+    required_kinds().any(|required| required == *kind)
+        || world.kinds().iter().any(|known| {
+            let profile = known.profile();
+            let mut routes = profile.route_kinds.iter();
+            profile.resource() == kind
+                || profile.target_kinds().any(|target| target == kind)
+                || routes.any(|route| route.kind == *kind)
+        })
+}
