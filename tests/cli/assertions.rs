@@ -307,8 +307,7 @@ fn malformed_assertions_are_invalid_and_say_why() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(code, 1, "{spec}: {text}");
         assert!(
-            text.starts_with("INVALID EffectivePolicyAssertion.entail.dev/shop/a")
-                && text.contains(expected),
+            text.starts_with("INVALID EffectivePolicyAssertion/shop/a") && text.contains(expected),
             "{spec}: {text}"
         );
     }

@@ -10,6 +10,7 @@ use super::report::{Report, write_wrapped};
 use super::text::{Style, count, printable};
 use crate::api::v1;
 use crate::insight::{Code, assertion_findings};
+use entail_core::model::groups;
 use v1::assertion_result::Outcome;
 use v1::finding::Severity;
 
@@ -109,7 +110,11 @@ fn write_result(result: &v1::AssertionResult, out: &mut dyn Write, style: Style)
         Outcome::Invalid => ("INVALID", &|text| style.alert(text)),
         Outcome::Unknown | Outcome::Unspecified => ("UNKNOWN", &|text| style.warning(text)),
     };
-    let object = printable(&result.object);
+    // The group is that of all assertions.
+    let object = result
+        .object
+        .replacen(&format!(".{}/", groups::ENTAIL), "/", 1);
+    let object = printable(&object);
     writeln!(out, "{} {object}{}", paint(word), of_paths(result))?;
     if !result.location.is_empty() && result.outcome() == Outcome::Invalid {
         writeln!(

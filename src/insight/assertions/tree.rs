@@ -61,11 +61,18 @@ pub(super) struct CountTree {
     index: HashMap<Place, usize>,
     places: Vec<Place>,
     entries: Vec<Entry>,
-    /// The number of entries when all of them were counted last.
-    whole: usize,
+    /// The entries of roots.
+    roots: Vec<usize>,
+    /// The number of links from entries to children, and from children to entries.
+    links: usize,
+    /// The number of links when the entries of places that no path leads to were dropped last.
+    live: usize,
     /// The number of entries that were counted since the start.
     counted: u64,
 }
+
+/// As many links may be those of places that no path leads to, and as many as there are of others.
+const MAX_LEFT: usize = 16;
 
 /// What counting reads.
 pub(super) struct Counting<'c> {
@@ -171,15 +178,7 @@ impl CountTree {
     /// # Errors
     /// A trie node or a state is missing.
     pub fn count(&mut self, counting: &mut Counting<'_>) -> Result<Counts, InternalError> {
-        // Entries of places that are left behind by changed routes are dropped with all others.
-        if self.entries.len() > 2 * self.whole + 1_024 {
-            let counted = self.counted;
-            *self = Self {
-                counted,
-                ..Self::default()
-            };
-        }
-        let is_whole = self.entries.is_empty();
+        self.roots.clear();
         let engine = counting.snapshot.engine();
         let (mut all, mut first) = (Counts::default(), 0);
         for (root, _) in engine.trie().roots() {
@@ -191,15 +190,52 @@ impl CountTree {
                     context,
                 };
                 let number = self.at(place, counting)?;
+                self.roots.push(number);
                 let entry = self.entries.get(number).or_internal("an entry")?;
                 all.join(&entry.counts, first, counting.samples);
             }
             first += engine.trie().size(*root);
         }
-        if is_whole {
-            self.whole = self.entries.len();
+        // Changed routes leave copies of what is above them behind.
+        if self.links > 2 * self.live + MAX_LEFT {
+            self.sweep()?;
         }
         Ok(all)
+    }
+
+    /// Drops the entries of places that no path leads to any more.
+    fn sweep(&mut self) -> Result<(), InternalError> {
+        let mut numbers: HashMap<usize, usize> = HashMap::with_capacity(self.index.len());
+        let mut kept = Vec::with_capacity(self.entries.len());
+        let mut next = self.roots.clone();
+        while let Some(number) = next.pop() {
+            if numbers.contains_key(&number) {
+                continue;
+            }
+            numbers.insert(number, kept.len());
+            let entry = self.entries.get_mut(number).or_internal("an entry")?;
+            let entry = mem::take(entry);
+            next.extend(entry.children.iter().map(|(child, _)| *child));
+            let place = *self.places.get(number).or_internal("a place")?;
+            kept.push((place, entry));
+        }
+        let new = |old: usize| numbers.get(&old).copied();
+        self.links = 0;
+        (self.places, self.entries) = kept.into_iter().unzip();
+        for entry in &mut self.entries {
+            for (child, _) in &mut entry.children {
+                *child = new(*child).or_internal("an entry")?;
+            }
+            let parents = mem::take(&mut entry.parents).into_iter();
+            entry.parents = parents.filter_map(new).collect();
+            self.links += entry.children.len() + entry.parents.len();
+        }
+        self.live = self.links;
+        let places = self.places.iter().enumerate();
+        self.index = places.map(|(number, place)| (*place, number)).collect();
+        let roots = mem::take(&mut self.roots).into_iter();
+        self.roots = roots.filter_map(new).collect();
+        Ok(())
     }
 
     /// Counts what is at and below a place. Returns the number of its entry.
@@ -232,6 +268,7 @@ impl CountTree {
             entry.counts = Counts::default();
             entry.states.clear();
             entry.nodes.clear();
+            self.links = self.links.saturating_sub(entry.children.len());
             entry.children.clear();
             self.collect(&mut entry, (place, 0), number, counting)?;
         }
@@ -297,7 +334,9 @@ impl CountTree {
                     let found = self.entries.get_mut(at).or_internal("an entry")?;
                     if !found.parents.contains(&number) {
                         found.parents.push(number);
+                        self.links += 1;
                     }
+                    self.links += 1;
                     entry.counts.join(&found.counts, next, most);
                     entry.children.push((at, next));
                 } else {

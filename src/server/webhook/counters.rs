@@ -102,6 +102,7 @@ mod tests {
             ReviewOutcome::Warned,
             ReviewOutcome::Silent,
             ReviewOutcome::Warned,
+            ReviewOutcome::Denied,
         ] {
             counters.record(outcome, Duration::from_millis(2));
         }
@@ -109,6 +110,7 @@ mod tests {
         let counts: Vec<_> = counters.counts().collect();
         let expected = [
             ("warned", 2),
+            ("denied", 1),
             ("silent", 1),
             ("not_computed", 0),
             ("malformed", 1),
@@ -121,8 +123,8 @@ mod tests {
                 .iter()
                 .map(|(_, count)| count)
                 .sum::<u64>(),
-            3
+            4
         );
-        assert!((durations.sum - 0.006).abs() < 1e-9);
+        assert!((durations.sum - 0.008).abs() < 1e-9);
     }
 }
