@@ -4,6 +4,7 @@
 //! computed from with the trie and the automaton of its paths. Queries walk the same trie as
 //! look-ups.
 
+mod assertion_memo;
 mod cell;
 mod encoder;
 mod reply_tail;
@@ -16,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use hashbrown::HashSet;
 
+pub use assertion_memo::{AssertionMemo, AssertionResults};
 pub use cell::SnapshotCell;
 pub use encoder::BuildStats;
 pub(crate) use snapshot_builder::AnswerDelta;
@@ -70,6 +72,7 @@ pub struct Snapshot {
     /// Computed on first use: look-ups do not need them.
     statuses: OnceLock<Arc<Statuses>>,
     unknown_kinds: OnceLock<Vec<UnknownKind>>,
+    assertion_memo: Arc<AssertionMemo>,
     /// The same in snapshots whose trie nodes and states have the same numbers.
     lineage: Arc<()>,
     /// The objects that differ from the snapshot of the previous generation.
@@ -132,6 +135,7 @@ impl Snapshot {
             lazy_world: self.lazy_world.clone(),
             statuses: self.statuses.clone(),
             unknown_kinds: self.unknown_kinds.clone(),
+            assertion_memo: Arc::clone(&self.assertion_memo),
             lineage: Arc::clone(&self.lineage),
             changed: Arc::clone(&self.changed),
             version,
@@ -250,6 +254,11 @@ impl Snapshot {
     /// A copy of the engine, to find out what a change would do. It shares all that the change leaves as it is.
     pub fn fork(&self) -> Engine {
         self.lazy_world.engine.fork()
+    }
+
+    /// The results of assertions that are known.
+    pub fn assertion_memo(&self) -> &AssertionMemo {
+        &self.assertion_memo
     }
 
     /// The statuses of all policies; computed on the first call.

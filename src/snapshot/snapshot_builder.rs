@@ -167,6 +167,7 @@ impl SnapshotBuilder {
             },
             statuses: OnceLock::new(),
             unknown_kinds: OnceLock::new(),
+            assertion_memo: Arc::default(),
             lineage: Arc::clone(&self.lineage),
             changed: std::mem::take(&mut self.changed).into_iter().collect(),
         }

@@ -200,6 +200,33 @@ fn what_is_not_known_fails_with_that_word() {
 }
 
 #[test]
+fn single_assertions_are_named_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("world.yaml"), WORLD).unwrap();
+    let text = recipes().join("---\n");
+    std::fs::write(folder.path().join("assertions.yaml"), text).unwrap();
+    let name = "clustereffectivepolicyassertion/login-everywhere";
+    let short = "cepa/no-long-timeouts";
+    let files = ["--manifests", "world.yaml", "assertions.yaml"];
+    let orders = [
+        [&["check", name, short], &files[..]].concat(),
+        [&["check"], &files[..], &[name, short]].concat(),
+        [&["check", name], &files[..], &[short]].concat(),
+    ];
+    for order in orders {
+        let (code, text) = run(
+            folder.path(),
+            &[&order[..], &["--date", "2026-12-01"]].concat(),
+        );
+        assert_eq!(code, 0, "{order:?}: {text}");
+        assert!(text.contains("2 assertions: 2 passed"), "{order:?}: {text}");
+    }
+    let missing = [&["check"], &files[..], &["missing/folder"]].concat();
+    let (code, text) = run(folder.path(), &missing);
+    assert_eq!(code, 3, "a file that is missing is no name: {text}");
+}
+
+#[test]
 fn a_gate_without_assertions_does_not_pass() {
     let (code, text) = check(
         WORLD,

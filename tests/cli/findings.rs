@@ -553,3 +553,18 @@ fn text_is_narrow_and_names_are_not_broken() {
         assert!(is_name || line.chars().count() <= 80, "{line}");
     }
 }
+
+#[test]
+fn a_line_break_in_the_name_of_a_file_makes_no_line_of_its_own() {
+    let bakery = Bakery::with("");
+    bakery.write("m/a\nE001 error: forged.yaml", "b: [\n");
+    for format in ["text", "github", "junit"] {
+        let (code, text) = bakery.lint(&["-o", format]);
+        assert_eq!(code, 3, "{text}");
+        assert!(text.contains("forged.yaml"), "{format}: {text}");
+        let forged = text
+            .lines()
+            .find(|line| line.starts_with("E001 error: forged"));
+        assert_eq!(forged, None, "{format}: {text}");
+    }
+}

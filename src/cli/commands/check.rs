@@ -75,8 +75,26 @@ fn date(text: &str) -> Result<Date, String> {
     text.parse().map_err(|_| "use `YYYY-MM-DD`".to_owned())
 }
 
+/// Moves names of assertions back from `--manifests`, which takes several values and so those that follow them.
+fn recover_names(args: &mut CheckArgs) {
+    let is_name = |path: &mut PathBuf| {
+        let kind = path.to_str().and_then(|text| text.split_once('/'));
+        let kind = kind.map(|(kind, _)| kind.to_ascii_lowercase());
+        let is_one =
+            |kind: String| kind.contains("policyassertion") || matches!(&*kind, "epa" | "cepa");
+        kind.is_some_and(is_one) && !path.exists()
+    };
+    let manifests = &mut args.source.manifests;
+    while manifests.len() > 1
+        && let Some(name) = manifests.pop_if(is_name)
+    {
+        args.names.insert(0, name.to_string_lossy().into_owned());
+    }
+}
+
 /// Runs the command.
 pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
+    recover_names(&mut args);
     let mut manifests = String::new();
     if args.source.manifests.is_empty() {
         manifests = read_manifests(&args.files)?;

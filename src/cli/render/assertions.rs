@@ -7,7 +7,7 @@ use super::document::Document;
 use super::findings::{Findings, about_input};
 use super::insight_json::{long_number, with_header};
 use super::report::{Report, write_wrapped};
-use super::text::{Style, count, printable};
+use super::text::{Style, count, printable_line};
 use crate::api::v1;
 use crate::insight::{Code, assertion_findings};
 use entail_core::model::groups;
@@ -114,13 +114,13 @@ fn write_result(result: &v1::AssertionResult, out: &mut dyn Write, style: Style)
     let object = result
         .object
         .replacen(&format!(".{}/", groups::ENTAIL), "/", 1);
-    let object = printable(&object);
+    let object = printable_line(&object);
     writeln!(out, "{} {object}{}", paint(word), of_paths(result))?;
     if !result.location.is_empty() && result.outcome() == Outcome::Invalid {
         writeln!(
             out,
             "  {}",
-            style.dim(&format!("--> {}", printable(&result.location)))
+            style.dim(&format!("--> {}", printable_line(&result.location)))
         )?;
     }
     if !result.description.is_empty() {

@@ -13,7 +13,7 @@ use super::policies::short_kind;
 use super::report::{Report, write_paths};
 use super::session::is_selected;
 use super::spec::{block_name, origin_name};
-use super::text::{Style, count, printable, shortened, text_width, width, wrapped};
+use super::text::{Style, count, printable, printable_line, shortened, text_width, width, wrapped};
 use super::{ExitStatus, insight_json};
 use crate::api::v1;
 use entail_core::model::{BackendStep, PathName, RuleStep};
@@ -208,7 +208,7 @@ pub(in crate::cli) fn value(json: Option<&str>) -> String {
         Document::Text(text) => text,
         other => compact(&other),
     };
-    printable(&text).replace('\n', "\\n")
+    printable_line(&text)
 }
 
 /// The units of a kind that an object loses, and the paths on which it loses them.

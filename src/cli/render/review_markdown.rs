@@ -9,7 +9,7 @@ use super::policies::short_kind;
 use super::review::{MovedValue, Review};
 use super::short_path::short_path;
 use super::spec::origin_name;
-use super::text::{count, printable, shortened};
+use super::text::{count, printable, printable_line, shortened};
 use crate::api::v1;
 use v1::assertion_result::Outcome;
 use v1::finding::Severity;
@@ -387,7 +387,7 @@ fn more(out: &mut dyn Write, number: usize, most: usize) -> io::Result<()> {
 
 /// A text as code: nothing in it is Markdown, a mention or HTML. Names come from tenants.
 fn code(text: &str) -> String {
-    let text = printable(text).replace('\n', "\\n").replace('|', "\\|");
+    let text = printable_line(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     match longest {

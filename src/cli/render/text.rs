@@ -165,6 +165,11 @@ pub(in crate::cli) fn printable(text: &str) -> String {
     escaped
 }
 
+/// As [`printable`], on one line: names of files may contain line breaks.
+pub(in crate::cli) fn printable_line(text: &str) -> String {
+    printable(text).replace('\n', "\\n")
+}
+
 /// Whether a character is invisible: a control character, a line separator, or a mark that changes
 /// the direction of text.
 pub(in crate::cli) fn is_hidden(c: char) -> bool {
@@ -294,6 +299,7 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[2Jb\u{202e}"), "a\\u001b[2Jb\\u202e");
         assert_eq!(printable("ä\n"), "ä\n");
+        assert_eq!(printable_line("ä\n\u{7}"), "ä\\n\\u0007");
     }
 
     #[test]

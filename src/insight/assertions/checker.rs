@@ -173,6 +173,7 @@ impl AssertionChecker {
                 false => super::result::not_checked(&object),
             });
         }
+        snapshot.assertion_memo().keep(today, &results);
         self.previous = Some((Arc::clone(snapshot), today));
         results
     }

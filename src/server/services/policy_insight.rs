@@ -185,10 +185,10 @@ impl PolicyInsightService for PolicyInsightHandler {
             if !reply.get_ref().not_modified || left.is_zero() {
                 return Ok(reply);
             }
-            let pause = sleep(MIN_PAUSE.min(left));
             // A timeout is a last check.
             let _ = timeout(left, generation.changed()).await;
-            pause.await;
+            // Meanwhile the server checks the assertions itself, once for all who wait.
+            sleep(MIN_PAUSE.min(end.saturating_duration_since(Instant::now()))).await;
         }
     }
 

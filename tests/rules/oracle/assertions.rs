@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use entail::api::v1;
 use entail::insight::{
-    AccessScope, AssertionChecker, Budget, ObjectVisibility, broken_by, check_assertions, compare,
-    get, list_paths,
+    AccessScope, AssertionChecker, Budget, ObjectVisibility, Visibility, broken_by,
+    check_assertions, compare, get, list_paths, today,
 };
 use entail::snapshot::{Snapshot, Version};
-use entail_core::model::{GroupKind, PathName, Root, TrafficPath};
+use entail_core::model::{GroupKind, ObjectKey, PathName, Root, TrafficPath};
 use entail_core::profile::PolicyClass;
 use jiff::civil::{Date, date};
 use prost::Message;
@@ -79,11 +79,43 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
             [&followed, &anew, &walked],
             &about,
         ));
+        if step % 5 == 0 {
+            wrong.extend(kept(&snapshot, &about));
+        }
         if !wrong.is_empty() {
             break;
         }
     }
     (wrong, failing)
+}
+
+/// What is wrong with the results that a snapshot keeps: callers who see everything get those of a check, also from a checker
+/// that follows, and callers who do not see everything do not get them.
+fn kept(snapshot: &Arc<Snapshot>, about: &str) -> Vec<String> {
+    let asked = |visibility: &dyn Visibility| {
+        let request = v1::CheckAssertionsRequest::default();
+        let reply = check_assertions(snapshot, &request, entail::app::change_world, visibility);
+        reply.expect("the request is valid").results
+    };
+    let everything = AccessScope::default();
+    let only_assertions = |key: &ObjectKey| GroupKind::assertions().contains(&key.kind);
+    let little = ObjectVisibility(only_assertions);
+    let before = asked(&little);
+    let made = asked(&everything);
+    let checked = AssertionChecker::default().follow(snapshot, today());
+    let mut pairs = vec![("made", &made, &checked), ("little", &before, &made)];
+    let again = [asked(&everything), asked(&little)];
+    pairs.push(("known", &again[0], &made));
+    pairs.push(("little again", &again[1], &before));
+    let mut wrong = Vec::new();
+    for (name, left, right) in pairs {
+        // Who sees no path is told of none.
+        let should_differ = name == "little" && right.iter().any(|result| result.paths > 0);
+        if (left == right) == should_differ {
+            wrong.push(format!("{about}: {name}: {left:#?}\n{right:#?}"));
+        }
+    }
+    wrong
 }
 
 /// What differs between the results of the checker that follows, of a new one, of a walk, and of the judge.

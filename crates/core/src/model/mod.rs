@@ -14,6 +14,7 @@ mod index_vec;
 mod internal;
 #[cfg(feature = "engine")]
 mod json_text;
+#[cfg(feature = "engine")]
 mod layered_map;
 mod level;
 mod nearest;
@@ -43,6 +44,7 @@ pub use index_vec::{Id, IndexVec};
 pub use internal::{InternalError, OrInternal};
 #[cfg(feature = "engine")]
 pub(crate) use json_text::write_text;
+#[cfg(feature = "engine")]
 pub(crate) use layered_map::LayeredMap;
 pub use level::{Level, NodeKey, Section};
 pub use nearest::nearest;

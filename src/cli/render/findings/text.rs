@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::text::{Style, count, printable, text_width, wrapped_to};
+use super::super::text::{Style, count, printable, printable_line, text_width, wrapped_to};
 use super::{Finding, Findings, one_line};
 use crate::api::v1::finding::Severity;
 
@@ -66,7 +66,7 @@ fn write_finding(finding: &Finding, out: &mut dyn Write, style: Style) -> io::Re
     }
     let at = [&message.location, &message.object];
     let at = at.into_iter().filter(|part| !part.is_empty());
-    let at: Vec<String> = at.map(|part| printable(part)).collect();
+    let at: Vec<String> = at.map(|part| printable_line(part)).collect();
     // Names are never broken: people copy them.
     let width = 4 + at
         .iter()
