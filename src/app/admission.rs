@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{AppError, ServeSettings, cluster};
+use super::{ServeSettings, cluster};
 use crate::server::{
-    BoundListener, Certificates, HttpVersion, ReviewCounters, Server, Webhook, WebhookSettings,
+    BoundListener, Certificates, ReviewCounters, Server, Webhook, WebhookSettings,
 };
 use crate::subscription::SubscriptionHub;
 
@@ -18,22 +18,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The webhook while it serves.
 pub(super) struct AdmissionTasks {
     counters: Arc<ReviewCounters>,
-    certificates: Arc<Certificates>,
     stop: CancellationToken,
     serving: JoinHandle<()>,
     reloading: JoinHandle<()>,
-}
-
-/// Loads the certificates of the webhook, if one is configured.
-pub(super) fn certificates(
-    settings: &ServeSettings,
-) -> Result<Option<Arc<Certificates>>, AppError> {
-    let admission = settings.admission.as_ref();
-    let loaded = admission
-        .map(|admission| Certificates::load(admission.tls.clone(), HttpVersion::Http1))
-        .transpose()
-        .map_err(|error| AppError::Input(vec![error.to_string()]))?;
-    Ok(loaded.map(Arc::new))
 }
 
 /// Starts the webhook on its listener, if one is configured. It answers from the snapshots of a server.
@@ -60,16 +47,15 @@ pub(super) fn start(
     Some(AdmissionTasks {
         counters: webhook.counters(),
         serving: tokio::spawn(webhook.run(listener, stop.clone(), DRAIN_TIMEOUT)),
-        reloading: tokio::spawn(Arc::clone(&certificates).watch_files()),
-        certificates,
+        reloading: tokio::spawn(certificates.watch_files()),
         stop,
     })
 }
 
 impl AdmissionTasks {
-    /// What metrics are read from.
-    pub fn metrics(&self) -> (Arc<ReviewCounters>, Arc<Certificates>) {
-        (Arc::clone(&self.counters), Arc::clone(&self.certificates))
+    /// The counters of reviews.
+    pub fn counters(&self) -> Arc<ReviewCounters> {
+        Arc::clone(&self.counters)
     }
 
     /// Answers the reviews in progress, and ends.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hashbrown::HashMap;
 use tokio::time::timeout;
 
 use crate::api::v1;
@@ -59,13 +60,13 @@ impl AssertionResults {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.micros.fetch_add(micros, Ordering::Relaxed);
         let before = self.current();
-        for result in &results {
-            let mut before = before.iter();
-            let before = before.find(|before| before.object == result.object);
-            let has_changed = before.map(v1::AssertionResult::outcome) != Some(result.outcome());
-            if !has_changed {
-                continue;
-            }
+        let before: HashMap<&str, Outcome> = before
+            .iter()
+            .map(|result| (&*result.object, result.outcome()))
+            .collect();
+        let differs =
+            |result: &&v1::AssertionResult| before.get(&*result.object) != Some(&result.outcome());
+        for result in results.iter().filter(differs) {
             let (assertion, paths) = (&*result.object, result.paths);
             let (failed, unknown) = (result.failed, result.unknown);
             match result.outcome() {

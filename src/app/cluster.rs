@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch as channel};
 use tokio::time::{Instant, timeout_at};
 
@@ -92,17 +93,21 @@ pub(super) fn cluster_problems(problems: Vec<(String, String)>) -> SourceProblem
     }
 }
 
+/// The runtime of a command that talks to a cluster.
+pub(super) fn runtime() -> Result<Runtime, AppError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| AppError::Process(format!("failed to start the runtime: {error}")))
+}
+
 /// Reads a cluster once. Returns its problems, and whether all desired kinds are in sync.
 pub(super) fn read(
     cache: &mut ObjectCache,
     access: &ClusterSettings,
 ) -> Result<(SourceProblems, bool), AppError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| AppError::Process(format!("failed to start the runtime: {error}")))?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let cluster = connect(access).await?;
         let (desired, desired_receiver) = desired_kinds(cache);
         let (sender, mut updates) = mpsc::channel(1);

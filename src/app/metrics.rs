@@ -34,9 +34,10 @@ pub(super) struct MetricsSource {
     pub load: CallerLoad,
     pub envoy: Arc<EnvoyCounters>,
     pub calls: Option<ApiRequestRecorder>,
-    pub certificates: Option<Arc<Certificates>>,
-    /// The counters and the certificates of the admission webhook.
-    pub reviews: Option<(Arc<ReviewCounters>, Arc<Certificates>)>,
+    /// The certificates of the server and of the admission webhook, with the beginnings of their names.
+    pub certificates: [(&'static str, Option<Arc<Certificates>>); 2],
+    /// The counters of the admission webhook.
+    pub reviews: Option<Arc<ReviewCounters>>,
     /// The metrics of objects as they were when the object cache was last free.
     pub object_metrics: Mutex<Vec<Metric>>,
 }
@@ -60,7 +61,7 @@ impl MetricsSource {
             load: server.load(),
             envoy: server.envoy_counters(),
             calls: None,
-            certificates: None,
+            certificates: [("", None), ("", None)],
             reviews: None,
             object_metrics: Mutex::default(),
         }
@@ -219,7 +220,7 @@ impl MetricsSource {
 
     /// Reviews of the admission webhook.
     fn review_metrics(&self) -> Vec<Metric> {
-        let Some((counters, _)) = &self.reviews else {
+        let Some(counters) = &self.reviews else {
             return Vec::new();
         };
         let counts = counters
@@ -271,10 +272,8 @@ impl MetricsSource {
 
     /// Reloads and expiry of certificates.
     fn certificate_metrics(&self) -> [Metric; 3] {
-        let of_webhook = self.reviews.as_ref().map(|(_, certificates)| certificates);
-        let all = [("", self.certificates.as_ref()), ("admission_", of_webhook)];
-        let all = all.into_iter();
-        let all = all.filter_map(|(prefix, certificates)| Some((prefix, certificates?)));
+        let all = self.certificates.iter();
+        let all = all.filter_map(|(prefix, certificates)| Some((prefix, certificates.as_ref()?)));
         // Reported as 0 without certificates, so that alerts can refer to them.
         let (mut reloads, mut failures) = (0, 0);
         let mut expiries = Vec::new();

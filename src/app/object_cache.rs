@@ -295,9 +295,7 @@ impl KindsToRead {
             if profile.cluster_scoped {
                 cluster_scoped.insert(profile.resource().clone());
             }
-            desired.insert(profile.resource().clone());
-            desired.extend(profile.target_kinds().cloned());
-            desired.extend(profile.route_kinds.iter().map(|route| route.kind.clone()));
+            desired.extend(profile.kinds().cloned());
         }
         // Policies of kinds without a profile are read for their targets (specification 2.7).
         let crd = GroupKind::crd();

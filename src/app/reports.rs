@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::AppError;
-use super::cluster::connect;
+use super::cluster::{connect, runtime};
 use crate::config::ClusterSettings;
 use crate::source::cluster::Cluster;
 
@@ -23,11 +23,7 @@ impl ReportWriter {
     /// # Errors
     /// The cluster is not configured, or a thread cannot be started.
     pub fn connect(access: &ClusterSettings, kinds: ReportKinds) -> Result<Self, AppError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(|error| AppError::Process(format!("failed to start the runtime: {error}")))?;
+        let runtime = runtime()?;
         Ok(Self {
             cluster: runtime.block_on(connect(access))?,
             kinds,

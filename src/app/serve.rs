@@ -22,7 +22,7 @@ use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
 use crate::insight::SourceProblems;
 use crate::server::{
     AccessRules, BoundListener, Certificates, EnvoySettings, Health, HttpVersion, Security,
-    ServeError, Server, ServiceContext,
+    ServeError, Server, ServiceContext, TlsFiles,
 };
 use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
 use crate::source::manifests::{KindScopes, Manifests, watch as watch_manifests};
@@ -91,7 +91,8 @@ pub async fn serve(
     let checked = settings.check().map_err(AppError::Usage)?;
     let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
-    let admission_certificates = admission::certificates(&settings)?;
+    let admission_files = settings.admission.as_ref().map(|admission| &admission.tls);
+    let admission_certificates = load_certificates(admission_files, HttpVersion::Http1)?;
     let envoy = envoy(&settings)?;
     let mut sockets = BoundListeners::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
@@ -113,14 +114,17 @@ pub async fn serve(
         Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
     let admission = admission::start(
         &settings,
-        admission_certificates,
+        admission_certificates.clone(),
         (&server, &shared.subscriptions),
         sockets.admission.take(),
     );
     let metrics_source = MetricsSource {
-        reviews: admission.as_ref().map(AdmissionTasks::metrics),
+        reviews: admission.as_ref().map(AdmissionTasks::counters),
         calls: cluster.as_ref().map(|cluster| cluster.calls.clone()),
-        certificates: certificates.clone(),
+        certificates: [
+            ("", certificates.clone()),
+            ("admission_", admission_certificates),
+        ],
         ..MetricsSource::of(&server, shared.clone(), problems_receiver)
     };
     let (metrics, _admin) = metrics::serve_metrics(metrics_source, sockets.admin)?;
@@ -233,17 +237,24 @@ fn envoy(settings: &ServeSettings) -> Result<Option<EnvoySettings>, AppError> {
     read.transpose().map_err(AppError::Input)
 }
 
+/// Loads the certificates of some files, for connections with a version of HTTP.
+fn load_certificates(
+    files: Option<&TlsFiles>,
+    version: HttpVersion,
+) -> Result<Option<Arc<Certificates>>, AppError> {
+    let loaded = files.map(|files| Certificates::load(files.clone(), version));
+    let loaded = loaded.transpose();
+    let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
+    Ok(loaded.map(Arc::new))
+}
+
 /// Loads certificates and access rules.
 fn security(
     settings: &ServeSettings,
     checked: &ListenConfig,
     cluster: Option<&Cluster>,
 ) -> Result<Security, AppError> {
-    let files = settings.tls.clone();
-    let loaded = files
-        .map(|files| Certificates::load(files, HttpVersion::Http2))
-        .transpose();
-    let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
+    let certificates = load_certificates(settings.tls.as_ref(), HttpVersion::Http2)?;
     let rules = settings.callers.as_deref().map(read_callers);
     let callers = match rules.transpose().map_err(AppError::Input)? {
         Some(rules) => AccessRules::Rules(rules),
@@ -258,7 +269,7 @@ fn security(
         );
     }
     Ok(Security {
-        certificates: loaded.map(Arc::new),
+        certificates,
         callers,
         reviews: match settings.insight_auth {
             InsightAuth::None => None,

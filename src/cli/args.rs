@@ -176,7 +176,7 @@ pub struct ClusterArgs {
 }
 
 /// The options of a query: the name, the source, the policy kinds, and the output format.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct QueryArgs {
     /// The name.
     #[command(flatten)]
@@ -317,7 +317,7 @@ impl SourceArgs {
 }
 
 /// Parses `NAMESPACE/NAME`.
-fn gateway_name(text: &str) -> Result<(String, String), String> {
+pub(super) fn gateway_name(text: &str) -> Result<(String, String), String> {
     let is_name = |part: &str| !part.is_empty() && !part.contains('/');
     match text.split_once('/') {
         Some((namespace, name)) if is_name(namespace) && is_name(name) => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::render::short_path::route_of;
 use crate::api::v1;
 use crate::app::ReportKinds;
-use crate::insight::Code;
+use crate::insight::is_of_result;
 use entail_core::model::{GroupKind, ObjectKey};
 use v1::assertion_result::Outcome;
 use v1::finding::Severity;
@@ -19,6 +19,9 @@ const NAME: &str = "entail";
 const MAX_RESULTS: usize = 500;
 /// Maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 1_024;
+
+/// A result with its outcome: `pass`, `warn`, `fail` or `error`.
+type Entry = (&'static str, Value);
 
 /// The kinds of report objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -57,16 +60,9 @@ pub(super) fn reports(
     findings: &[v1::Finding],
     results: &[v1::AssertionResult],
 ) -> Vec<Value> {
-    let mut by_namespace: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    let about_results = [
-        Code::AssertionFailed,
-        Code::AssertionUnknown,
-        Code::AssertionInvalid,
-    ];
-    let is_other = |finding: &&v1::Finding| {
-        let is_result = about_results.iter().any(|code| code.id() == finding.code);
-        finding.severity() != Severity::Note && !is_result
-    };
+    let mut by_namespace: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let is_other =
+        |finding: &&v1::Finding| finding.severity() != Severity::Note && !is_of_result(finding);
     for finding in findings.iter().filter(is_other) {
         let object = object_of(&finding.object);
         let namespace = object.as_ref().map(|key| key.namespace.to_string());
@@ -86,23 +82,20 @@ pub(super) fn reports(
         .collect()
 }
 
-fn report(kinds: ReportKinds, namespace: &str, mut results: Vec<Value>) -> Value {
-    let count = |outcome: &str| {
-        let all = results.iter();
-        all.filter(|result| result["result"] == outcome).count()
-    };
+fn report(kinds: ReportKinds, namespace: &str, mut results: Vec<Entry>) -> Value {
+    let count = |outcome: &str| results.iter().filter(|(own, _)| *own == outcome).count();
     let summary = json!({
         "pass": count("pass"), "fail": count("fail"), "warn": count("warn"), "error": count("error"), "skip": 0,
     });
     // What needs attention first, if not all have room.
-    let rank = |result: &Value| match result["result"].as_str() {
-        Some("fail") => 0,
-        Some("error") => 1,
-        Some("warn") => 2,
+    results.sort_by_key(|(outcome, _)| match *outcome {
+        "fail" => 0,
+        "error" => 1,
+        "warn" => 2,
         _ => 3,
-    };
-    results.sort_by_key(rank);
+    });
     results.truncate(MAX_RESULTS);
+    let results: Vec<Value> = results.into_iter().map(|(_, result)| result).collect();
     let labels = json!({"app.kubernetes.io/managed-by": "entail"});
     let (kind, metadata) = match namespace {
         "" => (kinds.cluster.0, json!({"name": NAME, "labels": labels})),
@@ -121,7 +114,7 @@ fn report(kinds: ReportKinds, namespace: &str, mut results: Vec<Value>) -> Value
     })
 }
 
-fn of_finding(finding: &v1::Finding, object: Option<&ObjectKey>) -> Value {
+fn of_finding(finding: &v1::Finding, object: Option<&ObjectKey>) -> Entry {
     let (result, severity) = match finding.severity() {
         Severity::Error => ("fail", "high"),
         _ => ("warn", "medium"),
@@ -132,13 +125,14 @@ fn of_finding(finding: &v1::Finding, object: Option<&ObjectKey>) -> Value {
         message.push_str(place);
     }
     entry(
-        [&finding.reason, &finding.code, result, severity],
+        [&finding.reason, &finding.code],
+        (result, severity),
         &message,
         object.into_iter(),
     )
 }
 
-fn of_assertion(result: &v1::AssertionResult, assertion: &ObjectKey) -> Value {
+fn of_assertion(result: &v1::AssertionResult, assertion: &ObjectKey) -> Entry {
     let (outcome, severity) = match result.outcome() {
         Outcome::Passed => ("pass", "info"),
         Outcome::Failed => ("fail", "high"),
@@ -170,7 +164,8 @@ fn of_assertion(result: &v1::AssertionResult, assertion: &ObjectKey) -> Value {
     }
     let name = &*assertion.name;
     entry(
-        [name, "expect", outcome, severity],
+        [name, "expect"],
+        (outcome, severity),
         &lines.join("\n"),
         routes.iter(),
     )
@@ -178,10 +173,11 @@ fn of_assertion(result: &v1::AssertionResult, assertion: &ObjectKey) -> Value {
 
 /// A result: policy, rule, outcome and severity, with the objects that it is about.
 fn entry<'o>(
-    [policy, rule, result, severity]: [&str; 4],
+    [policy, rule]: [&str; 2],
+    (result, severity): (&'static str, &str),
     message: &str,
     objects: impl Iterator<Item = &'o ObjectKey>,
-) -> Value {
+) -> Entry {
     let message: String = message.chars().take(MAX_MESSAGE).collect();
     let objects = objects.map(|key| {
         let mut object = Map::new();
@@ -209,7 +205,7 @@ fn entry<'o>(
     if !objects.is_empty() {
         entry.insert("resources".to_owned(), json!(objects));
     }
-    Value::Object(entry)
+    (result, Value::Object(entry))
 }
 
 /// The object of a name as findings have it: `Kind.group/namespace/name`, or without a namespace.
@@ -229,6 +225,7 @@ fn object_of(name: &str) -> Option<ObjectKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::insight::Code;
 
     fn finding(code: Code, object: &str) -> v1::Finding {
         v1::Finding {

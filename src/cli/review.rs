@@ -11,14 +11,14 @@ use super::render::changes::{is_lost, path_end};
 use super::render::findings::about_input;
 use super::session::is_selected;
 use crate::api::v1;
-use crate::insight::{Code, PAGE_SIZE, QueryBackend, QueryError, assertion_findings};
+use crate::insight::{
+    Code, MAX_SAMPLES, PAGE_SIZE, QueryBackend, QueryError, assertion_findings, is_of_result,
+};
 use entail_core::model::{Level, PathName, Root};
 use v1::assertion_result::Outcome;
 use v1::finding::Severity;
 use v1::get_effective_policies_request::Target;
 
-/// Number of paths of an assertion that are compared.
-const MAX_COMPARED: i32 = 1_000;
 /// Maximum number of paths of a Gateway that a new path is compared with.
 const MAX_SIBLINGS: usize = 200;
 
@@ -59,8 +59,7 @@ pub(in crate::cli) struct Move {
 impl Move {
     /// Whether a kind or a value is lost on the way.
     pub(in crate::cli) fn has_losses(&self) -> bool {
-        let is_lost = |value: &MovedValue| value.before.is_some() && value.after.is_none();
-        !self.lost.is_empty() || self.changed.iter().any(is_lost)
+        !self.lost.is_empty() || self.changed.iter().any(MovedValue::is_lost)
     }
 }
 
@@ -75,6 +74,13 @@ pub(in crate::cli) struct MovedValue {
     pub(in crate::cli) before: Option<String>,
     /// The value after, as JSON; `None` if there is none.
     pub(in crate::cli) after: Option<String>,
+}
+
+impl MovedValue {
+    /// Whether there is no value after the move.
+    fn is_lost(&self) -> bool {
+        self.before.is_some() && self.after.is_none()
+    }
 }
 
 /// A new rule or backend without a kind that all others of the Gateway have.
@@ -108,7 +114,7 @@ impl Review {
     ) -> Result<Self, QueryError> {
         let findings = |backend: &mut dyn QueryBackend| -> Result<Vec<v1::Finding>, QueryError> {
             let mut findings = all_findings(backend)?;
-            findings.retain(|f| is_of_kinds(f, kinds) && !is_about_assertion(f));
+            findings.retain(|f| is_of_kinds(f, kinds) && !is_of_result(f));
             Ok(findings)
         };
         let (old, new) = (findings(before)?, findings(after)?);
@@ -162,7 +168,7 @@ impl Review {
             lost(Code::PathRemoved, path_end(path), message)
         });
         let moves = self.moves.iter().filter(|one| one.has_losses()).map(|one| {
-            let values = one.changed.iter().filter(|value| value.after.is_none());
+            let values = one.changed.iter().filter(|value| value.is_lost());
             let values = values.map(|value| format!("`{}` of {}", value.field, value.kind));
             let all: Vec<String> = one.lost.iter().cloned().chain(values).collect();
             let (from, to, all) = (&one.from, &one.to, all.join(", "));
@@ -425,19 +431,9 @@ fn assertion_errors(result: &v1::AssertionResult) -> impl Iterator<Item = v1::Fi
     })
 }
 
-/// Whether a finding is that of an assertion whose results are compared.
-fn is_about_assertion(finding: &v1::Finding) -> bool {
-    let of_results = [
-        Code::AssertionFailed,
-        Code::AssertionUnknown,
-        Code::AssertionInvalid,
-    ];
-    of_results.iter().any(|code| code.id() == finding.code)
-}
-
 fn results(backend: &mut dyn QueryBackend) -> Result<Vec<v1::AssertionResult>, QueryError> {
     let reply = backend.all_assertions(v1::CheckAssertionsRequest {
-        max_paths: MAX_COMPARED,
+        max_paths: MAX_SAMPLES,
         ..v1::CheckAssertionsRequest::default()
     })?;
     Ok(reply.results)
@@ -473,10 +469,8 @@ fn weakened(before: &[v1::AssertionResult], after: &[v1::AssertionResult]) -> Ve
             continue;
         };
         let known: BTreeSet<&str> = old.exceptions.iter().map(|e| e.object.as_str()).collect();
-        let mut added = new.exceptions.iter();
-        let added = added
-            .by_ref()
-            .filter(|one| !known.contains(one.object.as_str()));
+        let all = new.exceptions.iter();
+        let added = all.filter(|one| !known.contains(one.object.as_str()));
         found.extend(added.map(|one| {
             let (excepted, reason) = (&one.object, &one.reason);
             format!("{object} excepts {excepted}: {reason}")

@@ -28,8 +28,8 @@ mod warnings;
 mod waypoints;
 
 pub use assertions::{
-    AssertionChecker, BrokenAssertion, NOT_CHECKED, assertion_findings, broken_by,
-    check_assertions, today,
+    AssertionChecker, BrokenAssertion, MAX_SAMPLES, NOT_CHECKED, assertion_findings, broken_by,
+    check_assertions, is_of_result, today,
 };
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;

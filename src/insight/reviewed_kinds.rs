@@ -18,7 +18,7 @@ pub fn reviewed_resources(world: &World) -> BTreeMap<String, BTreeSet<String>> {
     let mut kinds: BTreeSet<GroupKind> = of_gateway_api
         .map(|kind| GroupKind::new(groups::GATEWAY, kind))
         .collect();
-    for kind in world.kinds().iter().filter(|kind| !kind.is_unprofiled()) {
+    for kind in world.profiled_kinds() {
         let profile = kind.profile();
         kinds.insert(profile.resource().clone());
         kinds.extend(profile.route_kinds.iter().map(|route| route.kind.clone()));

@@ -218,8 +218,7 @@ fn object_of(path: &str) -> Option<ObjectKey> {
         PathName::Traffic(traffic) => traffic,
     };
     if let Some(route) = traffic.route {
-        let kind = GroupKind::parse_short(route.kind);
-        return Some(ObjectKey::new(kind, route.namespace, route.name));
+        return Some(route.key());
     }
     if let Some(set) = traffic.listener_set {
         return Some(ObjectKey::new(

@@ -23,7 +23,6 @@ use crate::server::services::policy_insight::PolicyInsightHandler;
 use crate::server::transport::connection::{AcceptConfig, Acceptor, connections};
 use crate::server::transport::fast_path::FastPathService;
 use crate::server::transport::http2::serve;
-use crate::server::transport::listener::Socket;
 use crate::server::{
     AccessRules, BoundListener, Certificates, Health, Limits, RequestCounters, ServiceContext,
     TokenAuthenticator,
@@ -333,10 +332,7 @@ async fn accept(
     limits: Limits,
     stop: CancellationToken,
 ) {
-    let (incoming, _file) = match listener.socket {
-        Socket::Tcp(socket) => (Acceptor::Tcp(socket), None),
-        Socket::Unix(socket, file) => (Acceptor::Unix(socket), Some(file)),
-    };
-    let incoming = connections(incoming, accept_config);
+    let (acceptor, _file) = Acceptor::of(listener);
+    let incoming = connections(acceptor, accept_config);
     serve(incoming, services, &limits, stop).await;
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use k8s_openapi::ByteString;
 
-use super::args::ClusterArgs;
+use super::args::{ClusterArgs, gateway_name};
 use super::document::Document;
 use super::{CliError, ExitStatus, connect, console, yaml};
 use crate::insight::reviewed_resources;
@@ -72,9 +73,12 @@ pub(in crate::cli) fn run(args: &AdmissionArgs) -> Result<ExitStatus, CliError> 
             let resources: Vec<String> = resources.into_iter().collect();
             Document::map([
                 ("apiGroups", Document::texts(&[group])),
-                ("apiVersions", Document::texts(&["*".to_owned()])),
+                ("apiVersions", Document::texts(&["*"])),
                 ("resources", Document::texts(&resources)),
-                ("operations", texts(&["CREATE", "UPDATE", "DELETE"])),
+                (
+                    "operations",
+                    Document::texts(&["CREATE", "UPDATE", "DELETE"]),
+                ),
                 ("scope", Document::text("*")),
             ])
         })
@@ -84,7 +88,7 @@ pub(in crate::cli) fn run(args: &AdmissionArgs) -> Result<ExitStatus, CliError> 
 }
 
 /// The ValidatingWebhookConfiguration.
-fn configuration(args: &AdmissionArgs, ca: Option<String>, rules: Vec<Document>) -> Document {
+fn configuration(args: &AdmissionArgs, ca: Option<Document>, rules: Vec<Document>) -> Document {
     let mut metadata = vec![
         ("name".to_owned(), Document::text(NAME)),
         (
@@ -107,7 +111,7 @@ fn configuration(args: &AdmissionArgs, ca: Option<String>, rules: Vec<Document>)
             Document::optional(url.as_deref(), Document::text),
         )],
     };
-    client.extend(ca.map(|ca| ("caBundle".to_owned(), Document::Text(ca))));
+    client.extend(ca.map(|ca| ("caBundle".to_owned(), ca)));
     excluded.dedup();
     let selector = Document::map([
         ("key", Document::text("kubernetes.io/metadata.name")),
@@ -123,7 +127,7 @@ fn configuration(args: &AdmissionArgs, ca: Option<String>, rules: Vec<Document>)
         ("matchPolicy", Document::text("Equivalent")),
         ("sideEffects", Document::text("None")),
         ("timeoutSeconds", Document::Number(TIMEOUT_SECONDS.into())),
-        ("admissionReviewVersions", texts(&["v1"])),
+        ("admissionReviewVersions", Document::texts(&["v1"])),
         (
             "namespaceSelector",
             Document::map([("matchExpressions", Document::List(vec![selector]))]),
@@ -138,10 +142,6 @@ fn configuration(args: &AdmissionArgs, ca: Option<String>, rules: Vec<Document>)
         ("metadata", Document::Map(metadata)),
         ("webhooks", Document::List(vec![webhook])),
     ])
-}
-
-fn texts(texts: &[&str]) -> Document {
-    Document::list(texts, |text| Document::text(text))
 }
 
 impl ServiceName {
@@ -166,13 +166,10 @@ fn service(text: &str) -> Result<ServiceName, String> {
         Some((name, port)) => (name, Some(port.parse().map_err(|_| wrong())?)),
         None => (text, None),
     };
-    let (namespace, name) = name.split_once('/').ok_or_else(wrong)?;
-    if namespace.is_empty() || name.is_empty() || name.contains('/') {
-        return Err(wrong());
-    }
+    let (namespace, name) = gateway_name(name).map_err(|_| wrong())?;
     Ok(ServiceName {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
+        namespace,
+        name,
         port,
     })
 }
@@ -187,39 +184,16 @@ fn url(text: &str) -> Result<String, String> {
 }
 
 /// Reads CA certificates, and encodes them as the configuration has them.
-fn ca_bundle(file: &Path) -> Result<String, CliError> {
+fn ca_bundle(file: &Path) -> Result<Document, CliError> {
     let unreadable = |why: &str| CliError::Unreadable(format!("{}: {why}", file.display()));
     let pem = fs::read(file).map_err(|error| unreadable(&error.to_string()))?;
     let begin = b"-----BEGIN CERTIFICATE-----";
     if !pem.windows(begin.len()).any(|window| window == begin) {
         return Err(unreadable("no certificate in the file"));
     }
-    Ok(base64(&pem))
-}
-
-/// Base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |bits: u32| {
-        DIGITS
-            .get((bits & 63) as usize)
-            .copied()
-            .map_or('=', char::from)
-    };
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| chunk.get(at).copied().map_or(0, u32::from);
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            // A byte less is a digit less.
-            text.push(if at > chunk.len() {
-                '='
-            } else {
-                digit(bits >> shift)
-            });
-        }
-    }
-    text
+    let encoded = serde_json::to_value(ByteString(pem));
+    let encoded = encoded.map_err(|error| unreadable(&error.to_string()))?;
+    Ok(Document::from(encoded))
 }
 
 #[cfg(test)]
@@ -228,18 +202,16 @@ mod tests {
 
     #[test]
     fn certificates_are_encoded() {
-        for (text, encoded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-            ("~?>", "fj8+"),
-        ] {
-            assert_eq!(base64(text.as_bytes()), encoded);
-        }
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.crt");
+        for (rest, encoded) in [
+            ("~?>", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tfj8+"),
+            ("f", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tZg=="),
+            ("fo", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tZm8="),
+        ] {
+            fs::write(&file, format!("-----BEGIN CERTIFICATE-----{rest}")).unwrap();
+            assert_eq!(ca_bundle(&file).unwrap(), Document::text(encoded));
+        }
         fs::write(&file, "no certificate").unwrap();
         assert!(ca_bundle(&file).is_err());
     }

@@ -2,20 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::civil::Date;
 
 use super::args::SourceArgs;
 use super::assertions::Assertions;
-use super::names::NameArgs;
+use super::findings::{self, FindingsFormat};
 use super::preview::read_manifests;
-use super::report;
 use super::session::Session;
-use super::{CliError, ExitStatus, Format, QueryArgs, console};
+use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
-
-/// Number of paths that a result names with `--all`.
-const ALL_PATHS: i32 = 1_000;
+use crate::insight::MAX_SAMPLES;
 
 /// Arguments of `entail check`.
 #[derive(Args, Clone, Debug)]
@@ -41,34 +38,14 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     /// Output format.
-    #[arg(short, long, value_enum, default_value_t = CheckFormat::Text)]
-    pub output: CheckFormat,
+    #[arg(short, long, value_enum, default_value_t = FindingsFormat::Text)]
+    pub output: FindingsFormat,
     /// Name up to 1000 paths of an assertion instead of the first ten.
     #[arg(long)]
     pub all: bool,
     /// The day of the check, which decides what exceptions count; today in UTC by default.
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
     pub date: Option<Date>,
-}
-
-/// Output format of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// Human-readable text; on a terminal with short names of paths.
-    #[value(alias = "table")]
-    Text,
-    /// Human-readable text with full names of paths.
-    Wide,
-    /// YAML.
-    Yaml,
-    /// JSON.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// JUnit XML, for the test reports of CI systems.
-    Junit,
-    /// Workflow commands of GitHub Actions, which annotate the lines of a change.
-    Github,
 }
 
 fn date(text: &str) -> Result<Date, String> {
@@ -102,16 +79,14 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
         args.source.manifests.append(&mut args.files);
     }
     let mut session = Session::open(&QueryArgs {
-        name: NameArgs::default(),
         source: args.source,
-        kinds: Vec::new(),
-        output: Format::Table,
+        ..QueryArgs::default()
     })?;
     let reply = session.backend.all_assertions(v1::CheckAssertionsRequest {
         names: args.names,
         manifests,
         date: args.date.map(|date| date.to_string()).unwrap_or_default(),
-        max_paths: if args.all { ALL_PATHS } else { 0 },
+        max_paths: if args.all { MAX_SAMPLES } else { 0 },
         ..v1::CheckAssertionsRequest::default()
     });
     let reply = reply.map_err(|error| session.failure(error))?;
@@ -129,31 +104,10 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
         ));
     }
     let results = Assertions::new(reply);
-    print(&results, args.output, &states, args.all)?;
+    let style = console::style().listing_all(args.all);
+    findings::print(&results, &results.findings(), args.output, (&states, style))?;
     Ok(match results.exit() {
         ExitStatus::Success => session.exit(&states),
         exit => exit,
     })
-}
-
-/// Prints the results, and the kinds that are incomplete.
-fn print(
-    results: &Assertions,
-    format: CheckFormat,
-    states: &[v1::KindState],
-    all: bool,
-) -> Result<(), CliError> {
-    let style = console::style().listing_all(all);
-    let print = |format| report::print_styled(results, format, states, style);
-    let text = match format {
-        CheckFormat::Text => return print(Format::Table),
-        CheckFormat::Wide => return print(Format::Wide),
-        CheckFormat::Yaml => return print(Format::Yaml),
-        CheckFormat::Json => return print(Format::Json),
-        CheckFormat::Sarif => results.findings().sarif(states)?,
-        CheckFormat::Junit => results.findings().junit()?,
-        CheckFormat::Github => results.findings().workflow_commands(),
-    };
-    report::warn_incomplete(states);
-    console::write(&text)
 }

@@ -8,12 +8,12 @@ use clap::Args;
 use serde_json::Value;
 
 use super::super::reports::{ReportFormat, reports};
-use super::args::{ClusterArgs, SourceArgs};
-use super::names::NameArgs;
+use super::args::SourceArgs;
 use super::session::Session;
-use super::{CliError, ExitStatus, Format, QueryArgs, console};
+use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
 use crate::app::{ReportWriter, WrittenReports};
+use crate::config::ClusterSettings;
 
 /// Arguments of `entail report`.
 #[derive(Args, Clone, Debug)]
@@ -52,21 +52,14 @@ pub struct ReportArgs {
 pub(in crate::cli) fn run(args: &ReportArgs) -> Result<ExitStatus, CliError> {
     if !args.write {
         let (reports, exit) = read(args)?;
-        let texts: Vec<String> = reports.iter().map(ToString::to_string).collect();
-        console::write(
-            &texts
-                .iter()
-                .map(|text| format!("---\n{text}\n"))
-                .collect::<String>(),
-        )?;
+        let texts = reports.iter().map(|report| format!("---\n{report}\n"));
+        console::write(&texts.collect::<String>())?;
         return Ok(exit);
     }
-    let cluster = ClusterArgs {
-        kube: true,
+    let access = ClusterSettings {
         kubeconfig: args.write_kubeconfig.clone(),
-        ..ClusterArgs::default()
+        ..ClusterSettings::default()
     };
-    let access = cluster.access(&[]).ok_or_else(no_cluster)?;
     let writer = ReportWriter::connect(&access, args.format.kinds());
     let writer = writer.map_err(|error| CliError::Unreadable(error.to_string()))?;
     loop {
@@ -92,17 +85,11 @@ pub(in crate::cli) fn run(args: &ReportArgs) -> Result<ExitStatus, CliError> {
     }
 }
 
-fn no_cluster() -> CliError {
-    CliError::Usage("no cluster to write to: set `--write-kubeconfig`".to_owned())
-}
-
 /// Reads the source. Returns its reports, and whether it was complete.
 fn read(args: &ReportArgs) -> Result<(Vec<Value>, ExitStatus), CliError> {
     let mut session = Session::open(&QueryArgs {
-        name: NameArgs::default(),
         source: args.source.clone(),
-        kinds: Vec::new(),
-        output: Format::Table,
+        ..QueryArgs::default()
     })?;
     let findings = session.backend.all_findings(Vec::new(), 0)?;
     let results = session

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use clap::{Args, ValueEnum};
 
 use super::document::Document;
-use super::names::NameArgs;
 use super::report::{self, Report};
 use super::session::{Session, is_selected};
 use super::spec::policy_name;
@@ -78,10 +77,9 @@ impl Report for TopologyReport {
 /// Runs the command.
 pub(in crate::cli) fn run(args: TopologyArgs) -> Result<ExitStatus, CliError> {
     let query = QueryArgs {
-        name: NameArgs::default(),
         source: args.source,
         kinds: args.kinds,
-        output: Format::Table,
+        ..QueryArgs::default()
     };
     let mut session = Session::open(&query)?;
     let mut reply = session.backend.whole_topology()?;

@@ -55,8 +55,8 @@ impl Document {
     }
 
     /// A list of strings.
-    pub(in crate::cli) fn texts(texts: &[String]) -> Self {
-        Document::list(texts, |text| Document::text(text))
+    pub(in crate::cli) fn texts<S: AsRef<str>>(texts: &[S]) -> Self {
+        Document::list(texts, |text| Document::text(text.as_ref()))
     }
 
     /// A converted value; null if there is none.

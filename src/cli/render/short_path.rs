@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use entail_core::model::{GroupKind, ObjectKey, PathName, Root, RouteStep, RuleStep, TrafficPath};
+use entail_core::model::{ObjectKey, PathName, Root, RouteStep, RuleStep, TrafficPath};
 
 /// Shortens the name of a path: `platform/storefront#https > baker/bread#menu > baker/loaves`. The kinds Gateway, HTTPRoute
 /// and Service are left out, others are named; a rule without a name has its index in brackets. Different paths have
@@ -19,9 +19,7 @@ pub(in crate::cli) fn route_of(name: &str) -> Option<ObjectKey> {
     let Ok(PathName::Traffic(path)) = PathName::parse(name) else {
         return None;
     };
-    let route = path.route?;
-    let kind = GroupKind::parse_short(route.kind);
-    Some(ObjectKey::new(kind, route.namespace, route.name))
+    path.route.map(|route| route.key())
 }
 
 fn shortened(path: &TrafficPath<'_>) -> String {

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use super::checker::{assertions_of, within_limits};
 use super::document::Assertion;
 use super::filter::{PathContext, PathScope};
-use super::verdict::{Verdict, VerdictId, Verdicts};
+use super::verdict::{VerdictId, Verdicts};
 use crate::insight::{AccessScope, Budget};
 use crate::snapshot::Snapshot;
 use entail_core::engine::{PathEngine, StateId};
@@ -26,8 +26,6 @@ pub struct BrokenAssertion {
     pub paths: u64,
     /// The name of the first one.
     pub first: String,
-    /// Why it is not as expected after the change, or what is not known.
-    pub why: String,
 }
 
 /// An assertion in one of the two worlds.
@@ -63,7 +61,7 @@ pub fn broken_by<'p>(
         let mut before = Side::new(snapshot.engine(), &old, today, &all);
         let mut now = Side::new(after, &new, today, &all);
         let mut found: Option<BrokenAssertion> = None;
-        for (name, verdict) in now.failing(changed.clone(), budget)? {
+        for name in now.failing(changed.clone(), budget)? {
             if !before.holds_on(&name)? {
                 continue;
             }
@@ -72,7 +70,6 @@ pub fn broken_by<'p>(
                 enforce: new.enforce,
                 paths: 0,
                 first: name,
-                why: now.why(verdict),
             });
             found.paths += 1;
         }
@@ -97,20 +94,12 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn why(&self, verdict: VerdictId) -> String {
-        match self.verdicts.get(verdict) {
-            Verdict::Passed => String::new(),
-            Verdict::Failed(why) => why.to_string(),
-            Verdict::Unknown(what) => format!("not known: {what}"),
-        }
-    }
-
-    /// The paths, at and below some paths, on which the assertion does not hold.
+    /// The names of the paths, at and below some paths, on which the assertion does not hold, sorted.
     fn failing<'p>(
         &mut self,
         changed: impl Iterator<Item = &'p str>,
         budget: &Budget,
-    ) -> Result<Vec<(String, VerdictId)>, InternalError> {
+    ) -> Result<Vec<String>, InternalError> {
         let (mut seen, mut found) = (HashSet::new(), Vec::new());
         let (mut failed, trie) = (None, Arc::clone(self.engine.trie()));
         let mut visit = |path: &ListedPath<'_, ()>| {
@@ -122,7 +111,7 @@ impl<'a> Side<'a> {
             }
             match self.verdict(path.resolved) {
                 Ok(None | Some(Verdicts::PASSED)) => {}
-                Ok(Some(verdict)) => found.push((path.name.to_owned(), verdict)),
+                Ok(Some(_)) => found.push(path.name.to_owned()),
                 Err(error) => failed = Some(error),
             }
             WalkControl::Descend

@@ -56,6 +56,16 @@ pub fn assertion_findings(result: &v1::AssertionResult) -> Vec<(Code, String)> {
     found
 }
 
+/// Whether a finding says the outcome of an assertion, as its result does.
+pub fn is_of_result(finding: &v1::Finding) -> bool {
+    let outcomes = [
+        Code::AssertionFailed,
+        Code::AssertionUnknown,
+        Code::AssertionInvalid,
+    ];
+    outcomes.iter().any(|code| code.id() == finding.code)
+}
+
 /// The first path with an outcome, and why it has that.
 fn first(result: &v1::AssertionResult, outcome: Outcome) -> String {
     let mut failures = result.failures.iter();

@@ -16,7 +16,7 @@ mod walk;
 
 pub use checker::AssertionChecker;
 pub use effect::{BrokenAssertion, broken_by};
-pub use findings::assertion_findings;
+pub use findings::{assertion_findings, is_of_result};
 pub use result::NOT_CHECKED;
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::snapshot::{AssertionResults, Snapshot};
 use entail_core::model::{GroupKind, Object, ObjectKey, nearest};
 
 /// Maximum number of paths that a result names.
-const MAX_SAMPLES: usize = 1_000;
+pub const MAX_SAMPLES: i32 = 1_000;
 
 /// Returns the results of all assertions that a caller sees, on the paths that the caller sees, today.
 pub(super) fn current_results(
@@ -243,9 +243,9 @@ fn date(text: &str) -> Result<Date, Failure> {
 
 /// The number of paths that a result names, as a request says.
 fn samples(most: i32) -> Result<usize, Failure> {
-    match usize::try_from(most) {
+    match usize::try_from(most.min(MAX_SAMPLES)) {
         Ok(0) => Ok(DEFAULT_SAMPLES),
-        Ok(most) => Ok(most.min(MAX_SAMPLES)),
+        Ok(most) => Ok(most),
         Err(_) => Err(Failure::invalid("PageSize", "max_paths is negative")),
     }
 }

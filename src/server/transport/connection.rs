@@ -2,7 +2,7 @@
 //! handshake and the HTTP/2 preface have a common deadline.
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -10,16 +10,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 
 use crate::server::access::peer::Peer;
 use crate::server::access::rules::AccessRules;
 use crate::server::admission::bounds::Bound;
 use crate::server::admission::connections::{ClientAddress, ConnectionTable, ConnectionTicket};
 use crate::server::tls::certificates::Certificates;
+use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 
 /// Pause after a failure to accept a connection. If the process has no file descriptors left, the
 /// next attempt would fail as well.
@@ -127,7 +131,38 @@ pub(in crate::server) fn connections(
     ReceiverStream::new(accepted)
 }
 
+/// Serves each connection in a task, until `stop` is cancelled. Returns the tasks that still run.
+pub(in crate::server) async fn serve_each<F>(
+    incoming: impl tokio_stream::Stream<Item = Connection>,
+    stop: &CancellationToken,
+    mut serve: impl FnMut(Connection) -> F,
+) -> JoinSet<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (mut serving, mut incoming) = (JoinSet::new(), pin!(incoming));
+    loop {
+        let next = tokio::select! {
+            () = stop.cancelled() => return serving,
+            Some(_) = serving.join_next() => continue,
+            next = incoming.next() => next,
+        };
+        let Some(connection) = next else {
+            return serving;
+        };
+        serving.spawn(serve(connection));
+    }
+}
+
 impl Acceptor {
+    /// The socket of a listener, and the file of a Unix socket, which is removed when it is dropped.
+    pub fn of(listener: BoundListener) -> (Self, Option<SocketFile>) {
+        match listener.socket {
+            Socket::Tcp(socket) => (Self::Tcp(socket), None),
+            Socket::Unix(socket, file) => (Self::Unix(socket), Some(file)),
+        }
+    }
+
     async fn accept(&self) -> io::Result<(Stream, ClientAddress)> {
         match self {
             Self::Tcp(listener) => {

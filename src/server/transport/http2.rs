@@ -11,9 +11,8 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_stream::{Stream, StreamExt};
+use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -24,7 +23,7 @@ use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::connections::{ConnectionEntry, EndReason};
 use crate::server::transport::batched_writes::{BatchedConnection, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
-use crate::server::transport::connection::Connection;
+use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::executor::RequestExecutor;
 use crate::server::transport::fast_path::{FastPathService, ResponseFuture};
 
@@ -66,38 +65,24 @@ pub(in crate::server) async fn serve(
     limits: &Limits,
     stop: CancellationToken,
 ) {
-    let mut connections = JoinSet::new();
-    {
-        let mut incoming = pin!(incoming);
-        loop {
-            let connection = tokio::select! {
-                () = stop.cancelled() => break,
-                Some(_) = connections.join_next() => continue,
-                next = incoming.next() => next,
-            };
-            let Some(connection) = connection else { break };
-            let executor = RequestExecutor::default();
-            let services = ConnectionService {
-                services: services.clone(),
-                peer: connection.peer().clone(),
-                executor: executor.clone(),
-            };
-            let lifetime = Lifetime::of(&connection, limits);
-            let bounds = services.services.bounds();
-            let (connection, waiting) = BatchedConnection::new(connection);
-            let http = http(limits, executor);
-            let serving = Serving {
-                http: http.serve_connection(TokioIo::new(connection), services),
-                waiting,
-            };
-            connections.spawn(serve_connection_until(
-                serving,
-                lifetime,
-                bounds,
-                stop.clone(),
-            ));
-        }
-    }
+    let connections = serve_each(incoming, &stop, |connection| {
+        let executor = RequestExecutor::default();
+        let services = ConnectionService {
+            services: services.clone(),
+            peer: connection.peer().clone(),
+            executor: executor.clone(),
+        };
+        let lifetime = Lifetime::of(&connection, limits);
+        let bounds = services.services.bounds();
+        let (connection, waiting) = BatchedConnection::new(connection);
+        let http = http(limits, executor);
+        let serving = Serving {
+            http: http.serve_connection(TokioIo::new(connection), services),
+            waiting,
+        };
+        serve_connection_until(serving, lifetime, bounds, stop.clone())
+    });
+    let mut connections = connections.await;
     while connections.join_next().await.is_some() {}
 }
 

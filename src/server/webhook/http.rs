@@ -14,15 +14,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
-use tokio_stream::{Stream, StreamExt};
+use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 
 use super::reviewer::Reviewer;
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::connections::EndReason;
-use crate::server::transport::connection::Connection;
+use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::http2::Lifetime;
 use crate::server::transport::request_counters::RpcService;
 
@@ -63,26 +62,12 @@ pub(super) async fn serve(
         arrival: limits.request_arrival,
         large: Semaphore::new(LARGE_REVIEWS),
     });
-    let mut serving = JoinSet::new();
-    {
-        let mut incoming = pin!(incoming);
-        loop {
-            let connection = tokio::select! {
-                () = stop.cancelled() => break,
-                Some(_) = serving.join_next() => continue,
-                next = incoming.next() => next,
-            };
-            let Some(connection) = connection else { break };
-            let lifetime = Lifetime::of(&connection, limits);
-            let handler = Arc::clone(&handler);
-            serving.spawn(serve_connection(
-                connection,
-                handler,
-                lifetime,
-                stop.clone(),
-            ));
-        }
-    }
+    let serving = serve_each(incoming, &stop, |connection| {
+        let lifetime = Lifetime::of(&connection, limits);
+        let handler = Arc::clone(&handler);
+        serve_connection(connection, handler, lifetime, stop.clone())
+    });
+    let mut serving = serving.await;
     let all = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(drain, all).await.is_err() {
         tracing::warn!("admission reviews were still in progress at the end");

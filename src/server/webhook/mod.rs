@@ -19,7 +19,6 @@ pub use counters::{ReviewCounters, ReviewDurations};
 
 use self::reviewer::Reviewer;
 use super::transport::connection::{AcceptConfig, Acceptor, connections};
-use super::transport::listener::Socket;
 use super::{AccessRules, BoundCounters, BoundListener, Certificates, HeldBytes, Limits};
 use crate::server::admission::connections::{ConnectionLimits, ConnectionTable};
 use crate::subscription::SubscriptionHub;
@@ -85,10 +84,7 @@ impl Webhook {
 
     /// Serves on a TCP listener until `stop` is cancelled; then waits up to `drain` for the reviews in progress.
     pub async fn run(self, listener: BoundListener, stop: CancellationToken, drain: Duration) {
-        let (acceptor, _file) = match listener.socket {
-            Socket::Tcp(socket) => (Acceptor::Tcp(socket), None),
-            Socket::Unix(socket, file) => (Acceptor::Unix(socket), Some(file)),
-        };
+        let (acceptor, _file) = Acceptor::of(listener);
         let sizes = ConnectionLimits {
             total: CONNECTIONS,
             per_client: CONNECTIONS / 2,

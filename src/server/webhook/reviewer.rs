@@ -13,8 +13,8 @@ use super::review::Review;
 use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
 use crate::insight::{
-    AccessScope, BrokenAssertion, Budget, ChangeEffect, ChangedObject, Coverage, MAX_WARNINGS,
-    NameScope, ObjectChange, Visibility, broken_by, broken_warning, today, warning_line, warnings,
+    BrokenAssertion, Budget, ChangeEffect, ChangedObject, MAX_WARNINGS, NameScope, ObjectChange,
+    Visibility, broken_by, broken_warning, today, warning_line, warnings,
 };
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::snapshot::Snapshot;
@@ -320,12 +320,8 @@ impl Visibility for Unrestricted {
         true
     }
 
-    fn coverage(&self, _: &str, _: bool) -> Coverage {
-        Coverage::All
-    }
-
-    fn includes_kind(&self, kind: &GroupKind) -> bool {
-        AccessScope::default().includes_kind(kind)
+    fn includes_kind(&self, _: &GroupKind) -> bool {
+        true
     }
 
     fn includes_object(&self, _: &ObjectKey) -> bool {
@@ -388,10 +384,7 @@ fn unknown_reason(snapshot: &Snapshot, kind: &GroupKind) -> Option<String> {
 fn follows(world: &World, kind: &GroupKind) -> bool {
     required_kinds().any(|required| required == *kind)
         || world.kinds().iter().any(|known| {
-            let profile = known.profile();
-            let mut routes = profile.route_kinds.iter();
-            profile.resource() == kind
-                || profile.target_kinds().any(|target| target == kind)
-                || routes.any(|route| route.kind == *kind)
+            let mut kinds = known.profile().kinds();
+            kinds.any(|other| other == kind)
         })
 }

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 
 use super::connections::{self, WatchConnections};
+use super::errors::error_chain;
 use super::reviews::ResourceNames;
 use super::server_health::ServerHealth;
 use super::{ApiRequestRecorder, WatchFilter};
@@ -110,6 +113,21 @@ fn place(file: &Option<PathBuf>) -> String {
 }
 
 impl Cluster {
+    /// Sends a request, and waits for the JSON of the response.
+    ///
+    /// # Errors
+    /// Returns why there is none: the request is malformed, or the API server refuses it or does not respond in time.
+    pub(super) async fn request(
+        &self,
+        request: Result<http::Request<Vec<u8>>, http::Error>,
+        limit: Duration,
+    ) -> Result<Value, String> {
+        let request = request.map_err(|error| error.to_string())?;
+        let response = timeout(limit, self.client.request::<Value>(request)).await;
+        let response = response.map_err(|_| "the API server does not respond".to_owned())?;
+        response.map_err(|error| error_chain(&error))
+    }
+
     /// Creates a client. The API server is not contacted yet.
     ///
     /// # Errors

@@ -4,10 +4,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::Cluster;
-use super::errors::error_chain;
 
 /// URL path of the Namespace whose UID identifies the cluster.
 const PATH: &str = "/api/v1/namespaces/kube-system";
@@ -22,10 +20,7 @@ impl Cluster {
     pub async fn uid(&self) -> Result<&str, String> {
         let uid = self.uid.get_or_try_init(|| async {
             let request = http::Request::get(PATH).body(Vec::new());
-            let request = request.map_err(|error| error.to_string())?;
-            let response = timeout(TIMEOUT, self.client.request::<Value>(request)).await;
-            let response = response.map_err(|_| "the API server does not respond".to_owned())?;
-            let namespace = response.map_err(|error| error_chain(&error))?;
+            let namespace = self.request(request, TIMEOUT).await?;
             let uid = namespace.pointer("/metadata/uid").and_then(Value::as_str);
             let uid = uid.filter(|uid| !uid.is_empty());
             uid.map(str::to_owned)

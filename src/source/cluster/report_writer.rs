@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::Cluster;
-use super::errors::error_chain;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -159,9 +157,6 @@ impl Cluster {
                 body.map(|body| body.to_string().into_bytes())
                     .unwrap_or_default(),
             );
-        let request = request.map_err(|error| error.to_string())?;
-        let response = timeout(TIMEOUT, self.client.request::<Value>(request)).await;
-        let response = response.map_err(|_| "the API server does not respond".to_owned())?;
-        response.map_err(|error| error_chain(&error))
+        self.request(request, TIMEOUT).await
     }
 }

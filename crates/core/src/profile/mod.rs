@@ -44,6 +44,7 @@ pub use section::{Membership, PolicySection, SectionCondition};
 pub use settings::target_level;
 pub use waypoints::{CanaryLabel, LabelValues, WaypointLabel, Waypoints};
 
+use std::iter;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -622,8 +623,17 @@ impl Profile {
         fields.map(Vec::as_slice)
     }
 
+    /// Returns the kinds of objects that answers about the policies depend on: that of the policies, the listed targets, and
+    /// the declared Routes.
+    pub fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        let routes = self.route_kinds.iter().map(|route| &route.kind);
+        iter::once(self.resource())
+            .chain(self.target_kinds())
+            .chain(routes)
+    }
+
     /// Returns the kinds of objects that the profile lists as targets.
-    pub fn target_kinds(&self) -> impl Iterator<Item = &GroupKind> {
+    fn target_kinds(&self) -> impl Iterator<Item = &GroupKind> {
         let listed = match &self.targets {
             TargetKinds::Listed(list) => list.as_slice(),
             TargetKinds::Any { .. } => &[],

@@ -105,7 +105,7 @@ impl Topology {
         };
         let index = self.route(&route)?;
         if !self.is_attached(index, listener) {
-            let key = route_key(&route);
+            let key = route.key();
             let reason = self.parent_rejection(store, &key, kind, &parent, listener_name);
             return Err(match gateway.delegates {
                 true => self.unless_delegated(index, reason),
@@ -184,7 +184,7 @@ impl Topology {
     }
 
     fn route(&self, step: &RouteStep<'_>) -> Result<usize, PathErrorReason> {
-        let index = self.route_index.get(&route_key(step)).copied();
+        let index = self.route_index.get(&step.key()).copied();
         index.ok_or(PathErrorReason::RouteNotFound)
     }
 
@@ -330,10 +330,6 @@ impl ResolvedPath {
             false => self.steps.last().map_or(Level::Root, |step| step.level),
         }
     }
-}
-
-fn route_key(step: &RouteStep<'_>) -> ObjectKey {
-    ObjectKey::new(GroupKind::parse_short(step.kind), step.namespace, step.name)
 }
 
 impl BackendNode {

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use jiff::civil::Date;
-use jiff::{Timestamp, tz::TimeZone};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -108,11 +107,6 @@ pub(in crate::cli) fn unknown_code(name: &str) -> String {
     let near = Code::nearest(name).map(|near| format!("; did you mean `{near}`?"));
     let near = near.unwrap_or_else(|| ": `entail explain-code` lists them".to_owned());
     format!("no code `{name}`{near}")
-}
-
-/// The date of today in UTC.
-pub(super) fn today() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
 /// Leaves out what rules name. A rule that has expired counts no more and is a finding itself; so is one that names

@@ -10,13 +10,11 @@ pub(in crate::cli) use self::ignore::unknown_code;
 
 use self::ignore::{IgnoreRule, Ignored};
 use super::args::SourceArgs;
-use super::findings::{self, Findings};
-use super::names::NameArgs;
-use super::report;
+use super::findings::{self, Findings, FindingsFormat};
 use super::session::Session;
-use super::{CliError, ExitStatus, Format, QueryArgs, console};
+use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
-use crate::insight::{Code, MAX_PLACES};
+use crate::insight::{Code, MAX_PLACES, today};
 use v1::finding::Severity;
 
 /// Arguments of `entail lint`.
@@ -43,8 +41,8 @@ pub struct LintArgs {
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<String>,
     /// Output format.
-    #[arg(short, long, value_enum, default_value_t = LintFormat::Text)]
-    pub output: LintFormat,
+    #[arg(short, long, value_enum, default_value_t = FindingsFormat::Text)]
+    pub output: FindingsFormat,
     /// Print all places of a finding instead of the first three, up to 1000.
     #[arg(long)]
     pub all: bool,
@@ -58,26 +56,6 @@ pub struct LintArgs {
     /// File of findings to leave out, each with a reason and, if wanted, the day it expires.
     #[arg(long, value_name = "FILE")]
     pub ignore_file: Option<PathBuf>,
-}
-
-/// Output format of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LintFormat {
-    /// Human-readable text; on a terminal with short names of paths.
-    #[value(alias = "table")]
-    Text,
-    /// Human-readable text with full names of paths.
-    Wide,
-    /// YAML.
-    Yaml,
-    /// JSON.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// JUnit XML, for the test reports of CI systems.
-    Junit,
-    /// Workflow commands of GitHub Actions, which annotate the lines of a change.
-    Github,
 }
 
 /// The least severity that makes the exit code 1.
@@ -113,10 +91,9 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     }
     let max_places = if args.all { MAX_PLACES } else { 0 };
     let mut session = Session::open_for_findings(&QueryArgs {
-        name: NameArgs::default(),
         source: args.source,
         kinds: args.kinds,
-        output: Format::Table,
+        ..QueryArgs::default()
     })?;
     let reply = session
         .backend
@@ -127,7 +104,7 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     }
     let mut found = reply.findings;
     found.extend(of_inputs(&session.status.problems));
-    let Ignored { mut left, count } = ignore::apply(&rules, found, ignore::today());
+    let Ignored { mut left, count } = ignore::apply(&rules, found, today());
     if !session.kinds.is_empty() {
         // An entry may be about a kind that is not selected.
         left.retain(|finding| finding.code != Code::IgnoreUnused.id());
@@ -135,7 +112,12 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
     let findings = Findings::new(reply.version, left, count, |severity| {
         args.fail_on.includes(severity)
     });
-    print(&findings, args.output, &states)?;
+    findings::print(
+        &findings,
+        &findings,
+        args.output,
+        (&states, console::style()),
+    )?;
     Ok(match session.exit(&states) {
         ExitStatus::Success if findings.fails() => ExitStatus::Findings,
         ExitStatus::Success if reply.truncated => ExitStatus::Incomplete,
@@ -153,23 +135,4 @@ fn of_inputs(problems: &[v1::Problem]) -> impl Iterator<Item = v1::Finding> {
             problem.message.clone(),
         ))
     })
-}
-
-/// Prints the findings, and the kinds that are incomplete.
-fn print(
-    findings: &Findings,
-    format: LintFormat,
-    states: &[v1::KindState],
-) -> Result<(), CliError> {
-    let text = match format {
-        LintFormat::Text => return report::print(findings, Format::Table, states),
-        LintFormat::Wide => return report::print(findings, Format::Wide, states),
-        LintFormat::Yaml => return report::print(findings, Format::Yaml, states),
-        LintFormat::Json => return report::print(findings, Format::Json, states),
-        LintFormat::Sarif => findings.sarif(states)?,
-        LintFormat::Junit => findings.junit()?,
-        LintFormat::Github => findings.workflow_commands(),
-    };
-    report::warn_incomplete(states);
-    console::write(&text)
 }

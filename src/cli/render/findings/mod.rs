@@ -1,4 +1,5 @@
-//! Findings in the formats of `entail lint`: text, documents, SARIF, JUnit, and workflow commands of GitHub.
+//! Findings in the formats of `entail lint` and `entail check`: text, documents, SARIF, JUnit, and workflow commands of
+//! GitHub.
 
 mod github;
 mod junit;
@@ -9,13 +10,35 @@ pub(in crate::cli) use self::text::severity_name;
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
+
 use super::document::Document;
-use super::report::Report;
+use super::report::{self, Report};
 use super::text::Style;
-use super::{CliError, insight_json, json};
+use super::{CliError, Format, console, insight_json, json};
 use crate::api::v1;
 use crate::insight::Code;
 use v1::finding::Severity;
+
+/// Output format of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FindingsFormat {
+    /// Human-readable text; on a terminal with short names of paths.
+    #[value(alias = "table")]
+    Text,
+    /// Human-readable text with full names of paths.
+    Wide,
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for the test reports of CI systems.
+    Junit,
+    /// Workflow commands of GitHub Actions, which annotate the lines of a change.
+    Github,
+}
 
 /// What `entail lint` found.
 pub(in crate::cli) struct Findings {
@@ -36,6 +59,30 @@ struct Finding {
 struct Place<'f> {
     file: &'f str,
     line: Option<u32>,
+}
+
+/// Prints a report, or its findings in a format of CI systems, and the kinds that are incomplete.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(in crate::cli) fn print(
+    report: &dyn Report,
+    findings: &Findings,
+    format: FindingsFormat,
+    (states, style): (&[v1::KindState], Style),
+) -> Result<(), CliError> {
+    let print = |format| report::print_styled(report, format, states, style);
+    let text = match format {
+        FindingsFormat::Text => return print(Format::Table),
+        FindingsFormat::Wide => return print(Format::Wide),
+        FindingsFormat::Yaml => return print(Format::Yaml),
+        FindingsFormat::Json => return print(Format::Json),
+        FindingsFormat::Sarif => findings.sarif(states)?,
+        FindingsFormat::Junit => findings.junit()?,
+        FindingsFormat::Github => findings.workflow_commands(),
+    };
+    report::warn_incomplete(states);
+    console::write(&text)
 }
 
 /// Creates a finding about an input: a file, or an option.

@@ -17,6 +17,7 @@ pub use parse::{DelegatingRules, MAX_DELEGATIONS};
 pub use prefix::PathPrefix;
 
 use super::level::Level;
+use super::object::{GroupKind, ObjectKey};
 
 /// The name of a path, borrowed from the parsed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,6 +96,13 @@ pub struct RouteStep<'a> {
     pub namespace: &'a str,
     /// Name.
     pub name: &'a str,
+}
+
+impl RouteStep<'_> {
+    /// The key of the Route.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(GroupKind::parse_short(self.kind), self.namespace, self.name)
+    }
 }
 
 /// `rules/{rule}`. Names and indexes are separate name spaces (specification 1.5).
