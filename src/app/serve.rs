@@ -91,8 +91,7 @@ pub async fn serve(
     let checked = settings.check().map_err(AppError::Usage)?;
     let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
-    let admission_files = settings.admission.as_ref().map(|admission| &admission.tls);
-    let admission_certificates = load_certificates(admission_files, HttpVersion::Http1)?;
+    let admission_certificates = admission_certificates(&settings)?;
     let envoy = envoy(&settings)?;
     let mut sockets = BoundListeners::bind(&settings, &checked).await?;
     bound(&sockets.announce(&settings)?);
@@ -104,11 +103,7 @@ pub async fn serve(
     let (desired, desired_receiver) = cluster::desired_kinds(&cache);
     let shared = SharedState::of(cache, &progress);
     let (source_problems, problems_receiver) = watch::channel(Arc::<SourceProblems>::default());
-    let context = ServiceContext {
-        change: super::change_world,
-        subscriptions: Arc::clone(&shared.subscriptions),
-        source_problems: problems_receiver.clone(),
-    };
+    let context = service_context(&shared, &problems_receiver);
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
     let server =
         Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
@@ -139,15 +134,26 @@ pub async fn serve(
         checkpoint_channel: checkpoints.sender.take(),
         metrics,
     };
-    let known = std::mem::take(&mut checkpoints.known);
-    let source = cluster.map(|cluster| Source::Cluster(cluster, desired_receiver, known));
-    let source = source.unwrap_or_else(|| Source::manifests(&settings, scopes));
+    let cluster = cluster.map(|cluster| (cluster, desired_receiver));
+    let source = Source::new(&settings, cluster, scopes, &mut checkpoints);
     let background = start_background(source, reconciler, certificates);
     let listeners = (sockets.all, sockets.health, settings.drain_timeout);
-    let background = (background, admission, progress);
-    let result = run_until(server, listeners, background, shutdown).await;
+    let tasks = (background, admission, progress);
+    let result = run_until(server, listeners, tasks, shutdown).await;
     checkpoints.shut_down().await;
     Ok(result?)
+}
+
+/// What requests are answered from besides the snapshots.
+fn service_context(
+    shared: &SharedState,
+    source_problems: &watch::Receiver<Arc<SourceProblems>>,
+) -> ServiceContext {
+    ServiceContext {
+        change: super::change_world,
+        subscriptions: Arc::clone(&shared.subscriptions),
+        source_problems: source_problems.clone(),
+    }
 }
 
 /// Runs the server until shutdown, which ends the background tasks, and then ends the webhook.
@@ -182,7 +188,15 @@ enum Source {
 }
 
 impl Source {
-    fn manifests(settings: &ServeSettings, scopes: KindScopes) -> Self {
+    fn new(
+        settings: &ServeSettings,
+        cluster: Option<(Cluster, watch::Receiver<DesiredKinds>)>,
+        scopes: KindScopes,
+        checkpoints: &mut CheckpointManager,
+    ) -> Self {
+        if let Some((cluster, desired)) = cluster {
+            return Self::Cluster(cluster, desired, std::mem::take(&mut checkpoints.known));
+        }
         let manifests = settings.inputs.manifests.clone();
         let manifests = Manifests::new(manifests, scopes).with_limits(limits(&settings.inputs));
         Self::Manifests(manifests, settings.poll)
@@ -246,6 +260,12 @@ fn load_certificates(
     let loaded = loaded.transpose();
     let loaded = loaded.map_err(|error| AppError::Input(vec![error.to_string()]))?;
     Ok(loaded.map(Arc::new))
+}
+
+/// Loads the certificates of the admission webhook, if it is served.
+fn admission_certificates(settings: &ServeSettings) -> Result<Option<Arc<Certificates>>, AppError> {
+    let files = settings.admission.as_ref().map(|admission| &admission.tls);
+    load_certificates(files, HttpVersion::Http1)
 }
 
 /// Loads certificates and access rules.

@@ -1,6 +1,6 @@
 //! The results of assertions, kept with the snapshot that they are of.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::civil::Date;
 
@@ -24,8 +24,10 @@ impl AssertionMemo {
         make: impl FnOnce() -> Result<Vec<v1::AssertionResult>, E>,
     ) -> Result<AssertionResults, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(results) = of_day(&known, day) {
-            return Ok(results);
+        if let Some((of, results)) = &*known
+            && *of == day
+        {
+            return Ok(Arc::clone(results));
         }
         let results: AssertionResults = make()?.into();
         *known = Some((day, Arc::clone(&results)));
@@ -38,14 +40,6 @@ impl AssertionMemo {
             *known = Some((day, results.into()));
         }
     }
-}
-
-fn of_day(
-    known: &MutexGuard<'_, Option<(Date, AssertionResults)>>,
-    day: Date,
-) -> Option<AssertionResults> {
-    let (of, results) = known.as_ref()?;
-    (*of == day).then(|| Arc::clone(results))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod assertions;
 mod conformance;
 mod corpus;
 mod engine;

@@ -57,14 +57,9 @@ struct Differences {
 impl CheckedAssertion {
     /// Compiles an assertion.
     pub fn new(object: Arc<Object>, snapshot: &Snapshot, visibility: &dyn Visibility) -> Self {
-        let spec = object.body.get("spec").unwrap_or_default();
-        let compiled = match &object.unreadable {
-            Some(why) => Err(why.to_string()),
-            None => Assertion::read(&object.key, spec, snapshot.world(), visibility),
-        };
         Self {
+            compiled: Assertion::read(&object, snapshot.world(), visibility),
             object,
-            compiled,
             tree: CountTree::default(),
             verdicts: Verdicts::new(),
         }
@@ -144,8 +139,8 @@ fn count_all(
 }
 
 impl AssertionChecker {
-    /// Checks all assertions of a snapshot on a day. Returns the results, sorted by the names of the assertions; those
-    /// of unchanged assertions on unchanged paths are known.
+    /// Checks all assertions of a snapshot on a day. Returns the results, those of the whole cluster first, sorted by name;
+    /// what unchanged assertions say of unchanged paths is known.
     pub fn follow(&mut self, snapshot: &Arc<Snapshot>, today: Date) -> Vec<v1::AssertionResult> {
         let all = AccessScope::default();
         let assertions = assertions_of(snapshot, &all);
@@ -164,10 +159,13 @@ impl AssertionChecker {
         if differences.is_none() {
             self.checked.clear();
         }
-        let current: HashSet<ObjectKey> = assertions.iter().map(|o| o.key.clone()).collect();
+        let assertions: Vec<(bool, Arc<Object>)> = within_limits(assertions).collect();
+        // One that is not checked now does not learn what differs, and begins anew when it is checked again.
+        let within = assertions.iter().filter(|(is_within, _)| *is_within);
+        let current: HashSet<ObjectKey> = within.map(|(_, object)| object.key.clone()).collect();
         self.checked.retain(|key, _| current.contains(key));
         let mut results = Vec::with_capacity(assertions.len());
-        for (is_within, object) in within_limits(assertions) {
+        for (is_within, object) in assertions {
             results.push(match is_within {
                 true => self.result(object, snapshot, differences.as_ref(), today),
                 false => super::result::not_checked(&object),
@@ -176,17 +174,6 @@ impl AssertionChecker {
         snapshot.assertion_memo().keep(today, &results);
         self.previous = Some((Arc::clone(snapshot), today));
         results
-    }
-
-    /// The work of all checks: the number of trie nodes below which paths were counted, and of answers that were checked.
-    pub fn work(&self) -> (u64, usize) {
-        let checked = self.checked.values();
-        checked.fold((0, 0), |(counted, known), checked| {
-            (
-                counted + checked.tree.counted(),
-                known + checked.verdicts.known(),
-            )
-        })
     }
 
     fn result(
@@ -207,7 +194,9 @@ impl AssertionChecker {
             _ => CheckedAssertion::new(Arc::clone(&object), snapshot, &all),
         };
         let result = checked.check(snapshot, (today, DEFAULT_SAMPLES), &all);
-        if self.work().1 > MAX_VERDICTS {
+        let others = self.checked.values();
+        let known: usize = others.map(|other| other.verdicts.known()).sum();
+        if known > MAX_VERDICTS {
             checked.verdicts.forget_answers();
         }
         self.checked.insert(object.key.clone(), checked);

@@ -15,7 +15,7 @@ use crate::insight::kind_names::{kinds_named, nearest_kind};
 use crate::insight::{QuerySubject, Visibility};
 use entail_core::effective::{PolicyKind, World};
 use entail_core::expr::Expression;
-use entail_core::model::{GroupKind, LabelSelector, Level, ObjectKey, Str, groups};
+use entail_core::model::{GroupKind, LabelSelector, Level, Object, ObjectKey, Str, groups};
 use entail_core::profile::{EffectiveTarget, Profile};
 use entail_core::store::ROUTE_KINDS;
 
@@ -134,22 +134,26 @@ struct Except {
 }
 
 impl Assertion {
-    /// Compiles the `spec` of an assertion. One that is in a namespace is about the paths of this namespace.
+    /// Compiles an assertion. One that is in a namespace is about the paths of this namespace.
     ///
     /// # Errors
-    /// A field is malformed or unknown. The message names it.
+    /// The object cannot be read, or a field is malformed or unknown. The message names it.
     pub fn read(
-        object: &ObjectKey,
-        spec: Value,
+        object: &Object,
         world: &World,
         visibility: &dyn Visibility,
     ) -> Result<Self, String> {
+        if let Some(why) = &object.unreadable {
+            return Err(why.to_string());
+        }
+        let spec = object.body.get("spec").unwrap_or_default();
         let spec: Spec = serde_json::from_value(spec).map_err(|error| format!("spec: {error}"))?;
         spec.check_sizes()?;
         let (policies, unknown) = variables(spec.policies, world, visibility)?;
         let expectation = expectation(spec.expect, &policies)?;
         let [_, namespaced] = GroupKind::assertions();
-        let own_namespace = (object.kind == namespaced).then(|| object.namespace.clone());
+        let key = &object.key;
+        let own_namespace = (key.kind == namespaced).then(|| key.namespace.clone());
         let level = level(world, &spec.paths, &policies)?;
         let filter = filter(spec.paths, level, own_namespace, world)?;
         if filter.own_namespace.is_some() {

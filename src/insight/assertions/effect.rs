@@ -50,12 +50,14 @@ pub fn broken_by<'p>(
 ) -> Result<Vec<BrokenAssertion>, InternalError> {
     let all = AccessScope::default();
     let mut broken = Vec::new();
-    for (is_within, object) in within_limits(assertions_of(snapshot, &all)) {
-        let spec = object.body.get("spec").unwrap_or_default();
-        let compile =
-            |engine: &PathEngine| Assertion::read(&object.key, spec.clone(), engine.world(), &all);
-        let (true, Ok(old), Ok(new)) = (is_within, compile(snapshot.engine()), compile(after))
-        else {
+    let within = within_limits(assertions_of(snapshot, &all));
+    for (_, object) in within.filter(|(is_within, _)| *is_within) {
+        // Who asks looks at the budget, too.
+        if !budget.step() {
+            break;
+        }
+        let compile = |engine: &PathEngine| Assertion::read(&object, engine.world(), &all);
+        let (Ok(old), Ok(new)) = (compile(snapshot.engine()), compile(after)) else {
             continue;
         };
         let mut before = Side::new(snapshot.engine(), &old, today, &all);
@@ -117,6 +119,9 @@ impl<'a> Side<'a> {
             WalkControl::Descend
         };
         for name in changed {
+            if !budget.step() {
+                break;
+            }
             if let Ok(path) = PathName::parse(name) {
                 trie.list(Some(&path), (), |(), _| Some(()), &mut visit);
             }

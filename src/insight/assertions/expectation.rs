@@ -134,10 +134,7 @@ impl ObjectVariable {
 impl Expectation {
     /// Whether the expectation reads an object.
     pub fn reads(&self, variable: ObjectVariable) -> bool {
-        match self {
-            Self::Cel { objects, .. } => objects.contains(&variable),
-            Self::Match(_) => false,
-        }
+        self.objects().contains(&variable)
     }
 
     /// The objects that the expectation reads.

@@ -34,7 +34,7 @@ pub(super) struct Counts {
 
 /// What lies below a trie node that paths reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct CountedNode {
     node: TrieNodeId,
     state: StateId,
     context: PathContext,
@@ -58,17 +58,13 @@ struct Entry {
 /// The counts of an assertion.
 #[derive(Debug, Default)]
 pub(super) struct CountTree {
-    index: HashMap<Place, usize>,
-    places: Vec<Place>,
+    index: HashMap<CountedNode, usize>,
+    places: Vec<CountedNode>,
     entries: Vec<Entry>,
-    /// The entries of roots.
-    roots: Vec<usize>,
     /// The number of links from entries to children, and from children to entries.
     links: usize,
     /// The number of links when the entries of places that no path leads to were dropped last.
     live: usize,
-    /// The number of entries that were counted since the start.
-    counted: u64,
 }
 
 /// As many links may be those of places that no path leads to, and as many as there are of others.
@@ -168,29 +164,23 @@ impl CountTree {
         }
     }
 
-    /// The number of entries that were counted since the start: the work of all changes.
-    pub fn counted(&self) -> u64 {
-        self.counted
-    }
-
     /// Counts all paths; those of places that are not marked are known.
     ///
     /// # Errors
     /// A trie node or a state is missing.
     pub fn count(&mut self, counting: &mut Counting<'_>) -> Result<Counts, InternalError> {
-        self.roots.clear();
         let engine = counting.snapshot.engine();
-        let (mut all, mut first) = (Counts::default(), 0);
+        let (mut all, mut first, mut roots) = (Counts::default(), 0, Vec::new());
         for (root, _) in engine.trie().roots() {
             if let Some(context) = counting.scope.step(PathContext::default(), *root)? {
                 let state = engine.after(0, *root)?;
-                let place = Place {
+                let place = CountedNode {
                     node: *root,
                     state,
                     context,
                 };
                 let number = self.at(place, counting)?;
-                self.roots.push(number);
+                roots.push(number);
                 let entry = self.entries.get(number).or_internal("an entry")?;
                 all.join(&entry.counts, first, counting.samples);
             }
@@ -198,16 +188,16 @@ impl CountTree {
         }
         // Changed routes leave copies of what is above them behind.
         if self.links > 2 * self.live + MAX_LEFT {
-            self.sweep()?;
+            self.sweep(roots)?;
         }
         Ok(all)
     }
 
-    /// Drops the entries of places that no path leads to any more.
-    fn sweep(&mut self) -> Result<(), InternalError> {
+    /// Drops the entries of places that no path leads to any more: those that are not below the entries of roots.
+    fn sweep(&mut self, roots: Vec<usize>) -> Result<(), InternalError> {
         let mut numbers: HashMap<usize, usize> = HashMap::with_capacity(self.index.len());
         let mut kept = Vec::with_capacity(self.entries.len());
-        let mut next = self.roots.clone();
+        let mut next = roots;
         while let Some(number) = next.pop() {
             if numbers.contains_key(&number) {
                 continue;
@@ -233,13 +223,15 @@ impl CountTree {
         self.live = self.links;
         let places = self.places.iter().enumerate();
         self.index = places.map(|(number, place)| (*place, number)).collect();
-        let roots = mem::take(&mut self.roots).into_iter();
-        self.roots = roots.filter_map(new).collect();
         Ok(())
     }
 
     /// Counts what is at and below a place. Returns the number of its entry.
-    fn at(&mut self, place: Place, counting: &mut Counting<'_>) -> Result<usize, InternalError> {
+    fn at(
+        &mut self,
+        place: CountedNode,
+        counting: &mut Counting<'_>,
+    ) -> Result<usize, InternalError> {
         let known = self.index.get(&place).copied();
         let mut entry = match known {
             None => Entry::default(),
@@ -251,7 +243,6 @@ impl CountTree {
                 mem::take(entry)
             }
         };
-        self.counted += 1;
         entry.is_stale = false;
         let number = match known {
             Some(number) => number,
@@ -302,7 +293,7 @@ impl CountTree {
     fn collect(
         &mut self,
         entry: &mut Entry,
-        (place, first): (Place, u64),
+        (place, first): (CountedNode, u64),
         number: usize,
         counting: &mut Counting<'_>,
     ) -> Result<(), InternalError> {
@@ -324,7 +315,7 @@ impl CountTree {
         let mut next = first + 1;
         for child in trie.below(counting.scope.node(place.node)?) {
             if let Some(context) = counting.scope.step(place.context, child)? {
-                let below = Place {
+                let below = CountedNode {
                     node: child,
                     state: engine.after(place.state, child)?,
                     context,

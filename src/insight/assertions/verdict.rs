@@ -81,19 +81,16 @@ impl PolicyView {
         state: StateId,
     ) -> Result<Option<Self>, InternalError> {
         let world = engine.world();
-        for (number, known) in world.kinds().iter().enumerate() {
-            if known.profile().policy != *kind {
-                continue;
-            }
-            let Some(chain) = engine.chain(number, state)? else {
-                continue;
-            };
-            let effective = world.answer(known, &chain);
-            if !effective.is_empty() {
-                return Ok(Some(effective.into()));
-            }
-        }
-        Ok(None)
+        let mut kinds = world.kinds().iter().enumerate();
+        let known = kinds.find(|(_, known)| known.profile().policy == *kind);
+        let Some((number, known)) = known else {
+            return Ok(None);
+        };
+        let Some(chain) = engine.chain(number, state)? else {
+            return Ok(None);
+        };
+        let effective = world.answer(known, &chain);
+        Ok((!effective.is_empty()).then(|| effective.into()))
     }
 }
 
