@@ -1,5 +1,5 @@
-//! Checks that a look-up does not allocate, from the path name to the bytes of the reply. The buffers
-//! of the codec are not included.
+//! Counts allocations. A look-up does not allocate, from the path name to the bytes of the reply; the buffers of the codec
+//! are not included. An expression does not copy its variables.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,20 +10,25 @@
     reason = "a test fails by panicking"
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::BufMut;
 use entail::insight::get_stored;
 use entail::snapshot::{Snapshot, SnapshotCell, Version};
 use entail::subscription::SubscriptionHub;
+use entail_core::expr::{Expression, Variable};
 use prost::Message;
+use serde_json::json;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
+/// Held while allocations are counted: those of all threads are.
+static COUNTING: Mutex<()> = Mutex::new(());
+
 /// Returns a world with a Gateway, a mesh root, named and unnamed rules, and a policy.
 fn snapshots() -> Arc<SnapshotCell> {
-    let objects = serde_json::json!([
+    let objects = json!([
         {"apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": "ps"},
          "spec": {"policy": {"group": "example.com", "kind": "P"}}},
         {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway",
@@ -51,6 +56,7 @@ fn snapshots() -> Arc<SnapshotCell> {
 
 #[test]
 fn a_look_up_does_not_allocate() {
+    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let snapshots = snapshots();
     let names = [
         "gateways/ns/gw",
@@ -86,4 +92,28 @@ fn a_look_up_does_not_allocate() {
     let text = "gateways/ns/gw".to_owned();
     let counted = dhat::HeapStats::get();
     dhat::assert!(counted.total_blocks > after.total_blocks && !text.is_empty());
+}
+
+#[test]
+fn an_expression_does_not_copy_its_variables() {
+    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let expression = Expression::compile("has(self.list) && self.list[1].name == 'n1'").unwrap();
+    let allocated = |items: usize| {
+        let list: Vec<_> = (0..items)
+            .map(|n| json!({"name": format!("n{n}")}))
+            .collect();
+        let variable = Variable::of(&json!({ "list": list })).unwrap();
+        // The first evaluation registers the functions.
+        assert_eq!(
+            expression.evaluate_variables(&[("self", &variable)]),
+            Ok(json!(true))
+        );
+        let _profiler = dhat::Profiler::builder().testing().build();
+        let before = dhat::HeapStats::get();
+        let value = expression.evaluate_variables(&[("self", &variable)]);
+        let after = dhat::HeapStats::get();
+        assert_eq!(value, Ok(json!(true)));
+        after.total_bytes - before.total_bytes
+    };
+    assert_eq!(allocated(10_000), allocated(2));
 }

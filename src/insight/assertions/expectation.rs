@@ -97,8 +97,10 @@ impl ObjectVariable {
         }
     }
 
-    /// The value on a path; null if the path lacks the object, as mesh paths lack a listener.
-    fn value(self, objects: PathObjects<'_>) -> Value {
+    /// The value on a path, with what an expression reads of it; null if the path lacks the object, as mesh paths lack a
+    /// listener.
+    fn value(self, objects: PathObjects<'_>, expression: &Expression) -> Value {
+        let reads_spec = expression.reads(self.as_str(), "spec");
         let PathObjects { world, context, .. } = objects;
         let key = |node: Option<NodeId>| node.map(|node| world.topology().key(node));
         match self {
@@ -106,9 +108,13 @@ impl ObjectVariable {
                 // The paths of meshes begin at Services.
                 let root = key(context.root);
                 let gateway = GroupKind::gateway();
-                object_value(world, root.filter(|root| root.object.kind == gateway))
+                object_value(
+                    world,
+                    root.filter(|root| root.object.kind == gateway),
+                    reads_spec,
+                )
             }
-            Self::Route => object_value(world, key(context.route)),
+            Self::Route => object_value(world, key(context.route), reads_spec),
             Self::Backend => {
                 let key = key(context.backend);
                 let is_own = |key: &NodeKey| {
@@ -116,7 +122,7 @@ impl ObjectVariable {
                     own.is_none_or(|own| *own == key.object.namespace)
                 };
                 match key.is_none_or(is_own) {
-                    true => object_value(world, key),
+                    true => object_value(world, key, reads_spec),
                     false => key.map_or(Value::Null, |key| Value::Object(named(&key.object))),
                 }
             }
@@ -179,7 +185,7 @@ impl Expectation {
             } => {
                 let objects: Vec<(&str, Value)> = objects
                     .iter()
-                    .map(|object| (object.as_str(), object.value(path)))
+                    .map(|object| (object.as_str(), object.value(path, expression)))
                     .collect();
                 let variables = policies.iter().chain(&objects);
                 let variables: Vec<(&str, &Value)> =
@@ -292,7 +298,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn object_value(world: &World, key: Option<&NodeKey>) -> Value {
+fn object_value(world: &World, key: Option<&NodeKey>, reads_spec: bool) -> Value {
     let Some(NodeKey { object: key, .. }) = key else {
         return Value::Null;
     };
@@ -300,8 +306,10 @@ fn object_value(world: &World, key: Option<&NodeKey>) -> Value {
     // Of an object that is not read, labels and spec are absent, so that no condition about them is true.
     if let Some(entry) = world.store().get(key) {
         value.insert("labels".to_owned(), json!(entry.object.labels));
-        let spec = entry.object.body.get("spec");
-        value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+        if reads_spec {
+            let spec = entry.object.body.get("spec");
+            value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));
+        }
     }
     Value::Object(value)
 }

@@ -1,35 +1,81 @@
 //! Conversions between JSON and CEL values.
 
-use std::sync::Arc;
-
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt,
+};
+use cel::common::value::Val;
 use cel::objects::Key;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-/// Converts a JSON value to CEL. Integers that fit 64 bits stay integers; other numbers become
-/// doubles.
-pub(super) fn to_cel(value: &Value) -> cel::Value {
+use super::access::Access;
+
+/// A value of CEL that borrows its texts.
+pub(super) type Borrowed<'v> = Box<dyn Val + 'v>;
+
+/// Converts what is read of a JSON value to CEL. Integers that fit 64 bits stay integers; other numbers become doubles.
+/// The result borrows the texts.
+pub(super) fn to_cel<'v>(value: &'v Value, read: &Access) -> Borrowed<'v> {
+    converted(value, read, CelString::from)
+}
+
+/// Converts a JSON value to CEL. The result has its own texts.
+pub(super) fn to_owned_cel(value: &Value) -> Borrowed<'static> {
+    converted(value, &Access::Whole, |text| {
+        CelString::from(text.to_owned())
+    })
+}
+
+fn converted<'v, 'o>(
+    value: &'v Value,
+    read: &Access,
+    string: fn(&'v str) -> CelString<'o>,
+) -> Borrowed<'o> {
     match value {
-        Value::Null => cel::Value::Null,
-        Value::Bool(b) => cel::Value::Bool(*b),
-        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
-        Value::Number(number) => {
-            if let Some(int) = number.as_i64() {
-                cel::Value::Int(int)
-            } else if let Some(unsigned) = number.as_u64() {
-                cel::Value::UInt(unsigned)
-            } else {
-                cel::Value::Float(number.as_f64().unwrap_or(f64::NAN))
-            }
+        Value::Null => Box::new(CelNull),
+        Value::Bool(b) => Box::new(CelBool::from(*b)),
+        Value::String(text) => Box::new(string(text)),
+        Value::Number(number) => converted_number(number),
+        Value::Array(items) => {
+            let items = items.iter();
+            let items = items.map(|item| converted(item, &Access::Whole, string));
+            Box::new(CelList::from(items.collect::<Vec<_>>()))
         }
-        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
+            let field = |name: &'v str, value: &'v Value, read: &Access| {
+                (
+                    CelMapKey::String(string(name)),
+                    converted(value, read, string),
+                )
+            };
+            let fields = match read {
+                Access::Whole => {
+                    let fields = fields.iter();
+                    fields
+                        .map(|(name, value)| field(name, value, read))
+                        .collect()
+                }
+                Access::Fields(names) => {
+                    let present = names.iter().filter_map(|(name, read)| {
+                        let (name, value) = fields.get_key_value(&**name)?;
+                        Some(field(name, value, read))
+                    });
+                    present.collect()
+                }
+            };
             #[allow(clippy::disallowed_types, reason = "the type that the cel crate takes")]
-            let map: std::collections::HashMap<Key, cel::Value> = fields
-                .iter()
-                .map(|(name, value)| (Key::String(Arc::new(name.clone())), to_cel(value)))
-                .collect();
-            map.into()
+            let fields: std::collections::HashMap<CelMapKey<'o>, Borrowed<'o>> = fields;
+            Box::new(CelMap::from(fields))
         }
+    }
+}
+
+fn converted_number<'o>(number: &Number) -> Borrowed<'o> {
+    if let Some(int) = number.as_i64() {
+        Box::new(CelInt::from(int))
+    } else if let Some(unsigned) = number.as_u64() {
+        Box::new(CelUInt::from(unsigned))
+    } else {
+        Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN)))
     }
 }
 

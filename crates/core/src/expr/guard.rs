@@ -1,9 +1,7 @@
 //! Limits on the size of expressions and variables.
 
-use std::collections::BTreeSet;
-
-use cel::common::ast::{EntryExpr, Expr};
-use serde_json::Value;
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr};
+use serde_json::{Number, Value};
 
 /// Maximum length of a source in bytes.
 const MAX_SOURCE: usize = 1_024;
@@ -13,6 +11,8 @@ const MAX_NESTING: usize = 16;
 const MAX_NODES: usize = 200;
 /// Maximum size of a variable in bytes of JSON.
 const MAX_VARIABLE: usize = 256 * 1_024;
+/// Maximum length of a number that is not an integer, as text.
+const MAX_FLOAT: usize = 24;
 
 /// Checks the length and nesting of a source before it is parsed.
 ///
@@ -77,7 +77,8 @@ pub(super) fn check_tree(expr: &Expr) -> Result<(), String> {
     Ok(())
 }
 
-fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+/// Calls `f` with the parts of an expression.
+pub(super) fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     match expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
         Expr::Call(call) => {
@@ -114,29 +115,12 @@ fn entries<'e>(entries: &'e [cel::common::ast::IdedEntryExpr], f: &mut dyn FnMut
     }
 }
 
-/// Collects the names that an expression reads from outside of its loops. Recursion is bounded by the limits on the tree.
-pub(super) fn free_names<'e>(expr: &'e Expr, found: &mut BTreeSet<&'e str>) {
-    match expr {
-        Expr::Ident(name) => {
-            found.insert(name);
-        }
-        Expr::Comprehension(inner) => {
-            let mut within = BTreeSet::new();
-            for part in [&inner.loop_cond, &inner.loop_step, &inner.result] {
-                free_names(&part.expr, &mut within);
-            }
-            let own = [
-                Some(&inner.iter_var),
-                Some(&inner.accu_var),
-                inner.iter_var2.as_ref(),
-            ];
-            within.retain(|name| !own.iter().flatten().any(|own| own == name));
-            found.extend(within);
-            free_names(&inner.iter_range.expr, found);
-            free_names(&inner.accu_init.expr, found);
-        }
-        _ => children(expr, &mut |child| free_names(child, found)),
-    }
+/// The names that a loop gives to its item and to what it has so far.
+pub(super) fn loop_names(inner: &ComprehensionExpr) -> impl Iterator<Item = &str> {
+    let second = inner.iter_var2.as_deref();
+    [&*inner.iter_var, &*inner.accu_var]
+        .into_iter()
+        .chain(second)
 }
 
 /// Checks the size of a variable before evaluation, and returns it.
@@ -158,7 +142,7 @@ pub(super) fn size(value: &Value, limit: usize) -> usize {
     while let Some(value) = pending.pop() {
         total += match value {
             Value::String(text) => text.len() + 2,
-            Value::Number(number) => number.to_string().len(),
+            Value::Number(number) => number_length(number),
             Value::Array(items) => {
                 pending.extend(items);
                 2 + items.len()
@@ -174,4 +158,17 @@ pub(super) fn size(value: &Value, limit: usize) -> usize {
         }
     }
     total
+}
+
+/// The approximate length of a number as text.
+fn number_length(number: &Number) -> usize {
+    match (number.as_u64(), number.as_i64()) {
+        (Some(positive), _) => digits(positive),
+        (None, Some(negative)) => 1 + digits(negative.unsigned_abs()),
+        (None, None) => MAX_FLOAT,
+    }
+}
+
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
 }

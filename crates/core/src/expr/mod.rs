@@ -6,16 +6,20 @@
 //! is checked, and nested comprehensions are refused. Before an evaluation, what it can come to with these
 //! variables is estimated, and what is too much is refused.
 
+mod access;
 mod convert;
 mod cost;
 mod guard;
 mod order;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
+use access::Access;
+use cel::common::value::{CowVal, Val};
+use cel::context::VariableResolver;
 use cel::{Context, IdedExpr, Program};
 use serde_json::Value;
 
@@ -26,11 +30,16 @@ use crate::model::Str;
 pub struct Expression {
     source: Str,
     tree: Arc<IdedExpr>,
+    /// What is read of each variable.
+    reads: Arc<BTreeMap<Box<str>, Access>>,
 }
 
 /// The value of a variable, converted once for many evaluations.
 #[derive(Clone, Debug)]
-pub struct Variable(cel::Value);
+pub struct Variable(Arc<dyn Val>);
+
+/// The variables of an evaluation, by name.
+struct Variables<'v>(&'v [(&'v str, &'v (dyn Val + 'v))]);
 
 /// The functions of CEL, created once because registering all of them is slow.
 static FUNCTIONS: LazyLock<Result<Context<'static, 'static>, String>> =
@@ -68,14 +77,16 @@ impl Variable {
     /// # Errors
     /// The value is too large.
     pub fn of(value: &Value) -> Result<Self, String> {
-        Ok(Self::counted(value)?.0)
+        guard::check_variable(value)?;
+        Ok(Self(convert::to_owned_cel(value).into()))
     }
+}
 
-    /// Converts a value. Returns with it what that takes, in steps.
-    fn counted(value: &Value) -> Result<(Self, u64), String> {
-        let size = guard::check_variable(value)?;
-        let steps = size as u64 / cost::BYTES_PER_STEP;
-        Ok((Self(convert::to_cel(value)), steps))
+impl VariableResolver for Variables<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let mut variables = self.0.iter();
+        let known = variables.find(|(name, _)| *name == variable);
+        known.map(|(_, value)| CowVal::Borrowed(*value))
     }
 }
 
@@ -93,6 +104,7 @@ impl Expression {
         order::sort_keys(&mut tree.expr);
         Ok(Self {
             source: source.into(),
+            reads: Arc::new(Access::of(&tree.expr)),
             tree: Arc::new(tree),
         })
     }
@@ -117,23 +129,31 @@ impl Expression {
     ) -> Result<Value, String> {
         let mut converted = Vec::with_capacity(variables.len());
         for (name, value) in variables {
-            let (variable, steps) = Variable::counted(value)?;
-            *work = work.saturating_add(steps);
-            converted.push((*name, variable));
+            let size = guard::check_variable(value)?;
+            *work = work.saturating_add(size as u64 / cost::BYTES_PER_STEP);
+            if let Some(read) = self.reads.get(*name) {
+                converted.push((*name, convert::to_cel(value, read)));
+            }
         }
         *work = work.saturating_add(cost::check(&self.tree.expr, variables)?);
-        let borrowed: Vec<_> = converted
-            .iter()
-            .map(|(name, value)| (*name, value))
-            .collect();
-        self.evaluate_variables(&borrowed)
+        let converted = converted.iter();
+        let borrowed: Vec<(&str, &dyn Val)> =
+            converted.map(|(name, value)| (*name, &**value)).collect();
+        self.resolve(&Variables(&borrowed))
     }
 
     /// The names of the variables that the expression reads, sorted, each once.
     pub fn variables(&self) -> Vec<String> {
-        let mut found = BTreeSet::new();
-        guard::free_names(&self.tree.expr, &mut found);
-        found.into_iter().map(str::to_owned).collect()
+        self.reads.keys().map(ToString::to_string).collect()
+    }
+
+    /// Whether the expression reads a field of a variable, or the variable as a whole.
+    pub fn reads(&self, variable: &str, field: &str) -> bool {
+        match self.reads.get(variable) {
+            Some(Access::Fields(fields)) => fields.contains_key(field),
+            Some(Access::Whole) => true,
+            None => false,
+        }
     }
 
     /// Evaluates the expression with variables that were converted before. The cost does not depend
@@ -142,12 +162,16 @@ impl Expression {
     /// # Errors
     /// A run-time error, such as a missing field, or a panic of the interpreter.
     pub fn evaluate_variables(&self, variables: &[(&str, &Variable)]) -> Result<Value, String> {
+        let variables = variables.iter();
+        let borrowed: Vec<(&str, &dyn Val)> =
+            variables.map(|(name, value)| (*name, &*value.0)).collect();
+        self.resolve(&Variables(&borrowed))
+    }
+
+    fn resolve(&self, variables: &Variables<'_>) -> Result<Value, String> {
         let functions = FUNCTIONS.as_ref().map_err(Clone::clone)?;
         let mut context = functions.new_inner_scope();
-        for (name, value) in variables {
-            // Clones share lists, maps and strings.
-            context.add_variable_from_value(*name, value.0.clone());
-        }
+        context.set_variable_resolver(variables);
         self.interpret(&context)
     }
 
