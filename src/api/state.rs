@@ -1,6 +1,7 @@
 //! States of kinds that are not complete, with their reasons (specification 2.5).
 
 use super::v1;
+use entail_client::EnumName;
 use entail_core::model::{GroupKind, SourceState};
 use entail_core::store::Projection;
 use v1::kind_state::State;
@@ -69,7 +70,7 @@ impl StateReason {
         let Some(unread) = unread else {
             return StateReason::NoProfile.kind_state(kind);
         };
-        let (name, state) = (&unread.kind, unread.state().as_str_name());
+        let (name, state) = (&unread.kind, unread.state().name());
         v1::KindState {
             message: format!("its profile is not known: {name} is {state}, and may define it"),
             ..StateReason::NotRead.kind_state(kind)

@@ -11,6 +11,7 @@ use crate::api::v1;
 use crate::insight::{AssertionChecker, NOT_CHECKED, today};
 use crate::subscription::SubscriptionHub;
 use crate::telemetry::Metric;
+use entail_client::EnumName;
 use v1::assertion_result::Outcome;
 
 /// How often assertions are checked without a new snapshot: exceptions end with a day.
@@ -72,7 +73,7 @@ impl AssertionResults {
             match result.outcome() {
                 Outcome::Passed => tracing::info!(assertion, paths, "assertion holds"),
                 outcome => {
-                    let outcome = outcome.as_str_name();
+                    let outcome = outcome.name();
                     tracing::warn!(
                         assertion,
                         outcome,

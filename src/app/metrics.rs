@@ -23,6 +23,7 @@ use crate::telemetry::{
     AdminServer, AdminState, HistogramValue, Metric, Metrics, Readiness, log_control,
     process_metrics,
 };
+use entail_client::EnumName;
 use entail_core::model::InternalError;
 use entail_core::routing::PatternStats;
 
@@ -346,7 +347,7 @@ impl MetricsSource {
             lines.push(format!("generation {}", version.generation));
             lines.push(format!("synced at {}", version.synced_at));
             for kind in snapshot.kinds() {
-                lines.push(format!("{} {}", kind.kind, kind.state().as_str_name()));
+                lines.push(format!("{} {}", kind.kind, kind.state().name()));
             }
         });
         let has_snapshot = has_snapshot.is_some();

@@ -6,6 +6,7 @@ use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
 use crate::insight::{QueryBackend, QueryError, is_name_of};
 use crate::snapshot::Snapshot;
+use entail_client::EnumName;
 use entail_core::model::GroupKind;
 use v1::get_effective_policies_request::Target;
 use v1::kind_state::State;
@@ -283,7 +284,7 @@ pub(super) fn incomplete_line(state: &v1::KindState) -> String {
 }
 
 fn described(state: &v1::KindState) -> String {
-    let name = state.state().as_str_name();
+    let name = state.state().name();
     format!("{} is {name}: {}", state.kind, state.message)
 }
 

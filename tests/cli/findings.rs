@@ -1,5 +1,6 @@
 //! Tests of `lint` and `explain-code`: codes and their pages, places, options, and output formats.
 
+use entail_client::EnumName;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ assertions, and E100 to E103 about changes under review.
 "
     .to_owned();
     for code in Code::ALL {
-        let severity = code.severity().as_str_name().to_lowercase();
+        let severity = code.severity().name().to_lowercase();
         text.push_str(&format!(
             "| [{id}]({id}.md) | `{}` | {severity} | {} |\n",
             code.reason(),
@@ -134,7 +135,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
     for code in Code::ALL {
         let page = code.page();
         let heading = format!("# {} {}: {}\n", code.id(), code.reason(), code.title());
-        let severity = code.severity().as_str_name().to_lowercase();
+        let severity = code.severity().name().to_lowercase();
         assert!(page.starts_with(&heading), "{heading}{page}");
         for part in [
             &*format!("\nSeverity: {severity}.\n"),

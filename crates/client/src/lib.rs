@@ -53,10 +53,12 @@ mod connect;
 pub mod failure;
 mod generated;
 mod mirror;
+mod names;
 
 pub use connect::{ClientTls, ConnectError, connect, endpoint};
 pub use generated::v1;
 pub use mirror::{EffectivePolicies, Freshness, LookupError, Mirror, MirrorSettings, SnapshotInfo};
+pub use names::EnumName;
 
 /// Path names: parse, format, and compare them with prefixes.
 pub mod path {

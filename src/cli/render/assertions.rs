@@ -10,6 +10,7 @@ use super::report::{Report, write_wrapped};
 use super::text::{Style, count, printable_line};
 use crate::api::v1;
 use crate::insight::{Code, assertion_findings};
+use entail_client::EnumName;
 use entail_core::model::groups;
 use v1::assertion_result::Outcome;
 use v1::finding::Severity;
@@ -218,7 +219,7 @@ fn document(result: &v1::AssertionResult) -> Document {
     let failure = |failure: &v1::AssertionPath| {
         Document::text_fields([
             ("path", failure.path.as_str()),
-            ("outcome", failure.outcome().as_str_name()),
+            ("outcome", failure.outcome().name()),
             ("message", &failure.message),
         ])
     };
@@ -235,7 +236,7 @@ fn document(result: &v1::AssertionResult) -> Document {
         ("object", Document::text(&result.object)),
         ("location", Document::text(&result.location)),
         ("description", Document::text(&result.description)),
-        ("outcome", Document::text(result.outcome().as_str_name())),
+        ("outcome", Document::text(result.outcome().name())),
         ("message", Document::text(&result.message)),
         ("paths", long_number(result.paths)),
         ("failed", long_number(result.failed)),

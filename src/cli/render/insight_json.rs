@@ -5,6 +5,7 @@ use super::document::Document;
 use super::parameters_text;
 use super::proto_json::{exact, kinds, origin, policy, reference, rejected, version};
 use crate::api::v1;
+use entail_client::EnumName;
 
 /// Converts policy statuses, for `status`.
 pub(in crate::cli) fn statuses(
@@ -134,7 +135,7 @@ pub(in crate::cli) fn findings(
     let finding = |finding: &&v1::Finding| {
         Document::map([
             ("code", Document::text(&finding.code)),
-            ("severity", Document::text(finding.severity().as_str_name())),
+            ("severity", Document::text(finding.severity().name())),
             ("reason", Document::text(&finding.reason)),
             ("location", Document::text(&finding.location)),
             ("object", Document::text(&finding.object)),

@@ -6,6 +6,7 @@
 use super::document::Document;
 use super::parameters_text;
 use crate::api::v1;
+use entail_client::EnumName;
 
 /// Converts a version. Generations are strings, as 64-bit numbers are in protobuf JSON.
 pub(in crate::cli) fn version(version: &v1::Version) -> Document {
@@ -20,7 +21,7 @@ pub(in crate::cli) fn kinds(kinds: &[v1::KindState]) -> Document {
     Document::list(kinds, |kind| {
         Document::text_fields([
             ("kind", kind.kind.as_str()),
-            ("state", kind.state().as_str_name()),
+            ("state", kind.state().name()),
             ("reason", &kind.reason),
             ("message", &kind.message),
         ])
@@ -135,7 +136,7 @@ fn unit(unit: &v1::UnitExplanation) -> Document {
             Document::list(&unit.overridden, |overridden| {
                 Document::map([
                     ("policy", reference(overridden.policy.as_ref())),
-                    ("block", Document::text(overridden.block().as_str_name())),
+                    ("block", Document::text(overridden.block().name())),
                     ("unit", Document::text(&overridden.unit)),
                     ("value", Document::exact(&overridden.value_json)),
                     ("reason", Document::text(&overridden.reason)),
@@ -154,7 +155,7 @@ pub(in crate::cli) fn origin(origin: &v1::Origin) -> Document {
             Document::list(&origin.policies, |policy| reference(Some(policy))),
         ),
         ("object", Document::text(&origin.object)),
-        ("block", Document::text(origin.block().as_str_name())),
+        ("block", Document::text(origin.block().name())),
     ])
 }
 

@@ -1,6 +1,7 @@
 //! The text of warnings.
 
 use crate::api::v1;
+use entail_client::EnumName;
 use entail_core::model::GroupKind;
 
 /// Maximum number of bytes of a warning; API servers cut longer ones.
@@ -65,7 +66,7 @@ pub(super) fn parsed(kind: &str) -> GroupKind {
 
 /// What is not known of a kind. The message is left out: it can name other objects.
 pub(super) fn state(kind: &v1::KindState) -> String {
-    let state = kind.state().as_str_name();
+    let state = kind.state().name();
     match kind.reason.is_empty() {
         true => state.to_owned(),
         false => format!("{state} ({})", kind.reason),

@@ -59,20 +59,20 @@ pub mod kind_state {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Unspecified => "STATE_UNSPECIFIED",
-                Self::Complete => "COMPLETE",
-                Self::Stale => "STALE",
-                Self::Forbidden => "FORBIDDEN",
-                Self::Unknown => "UNKNOWN",
+                Self::Complete => "STATE_COMPLETE",
+                Self::Stale => "STATE_STALE",
+                Self::Forbidden => "STATE_FORBIDDEN",
+                Self::Unknown => "STATE_UNKNOWN",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "STATE_UNSPECIFIED" => Some(Self::Unspecified),
-                "COMPLETE" => Some(Self::Complete),
-                "STALE" => Some(Self::Stale),
-                "FORBIDDEN" => Some(Self::Forbidden),
-                "UNKNOWN" => Some(Self::Unknown),
+                "STATE_COMPLETE" => Some(Self::Complete),
+                "STATE_STALE" => Some(Self::Stale),
+                "STATE_FORBIDDEN" => Some(Self::Forbidden),
+                "STATE_UNKNOWN" => Some(Self::Unknown),
                 _ => None,
             }
         }
@@ -310,20 +310,20 @@ impl Block {
     pub fn as_str_name(&self) -> &'static str {
         match self {
             Self::Unspecified => "BLOCK_UNSPECIFIED",
-            Self::ImplicitDefaults => "IMPLICIT_DEFAULTS",
-            Self::Defaults => "DEFAULTS",
-            Self::Overrides => "OVERRIDES",
-            Self::OwnFields => "OWN_FIELDS",
+            Self::ImplicitDefaults => "BLOCK_IMPLICIT_DEFAULTS",
+            Self::Defaults => "BLOCK_DEFAULTS",
+            Self::Overrides => "BLOCK_OVERRIDES",
+            Self::OwnFields => "BLOCK_OWN_FIELDS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
             "BLOCK_UNSPECIFIED" => Some(Self::Unspecified),
-            "IMPLICIT_DEFAULTS" => Some(Self::ImplicitDefaults),
-            "DEFAULTS" => Some(Self::Defaults),
-            "OVERRIDES" => Some(Self::Overrides),
-            "OWN_FIELDS" => Some(Self::OwnFields),
+            "BLOCK_IMPLICIT_DEFAULTS" => Some(Self::ImplicitDefaults),
+            "BLOCK_DEFAULTS" => Some(Self::Defaults),
+            "BLOCK_OVERRIDES" => Some(Self::Overrides),
+            "BLOCK_OWN_FIELDS" => Some(Self::OwnFields),
             _ => None,
         }
     }
@@ -598,22 +598,22 @@ pub mod resolve_request_request {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Unspecified => "PROTOCOL_UNSPECIFIED",
-                Self::Http => "HTTP",
-                Self::Grpc => "GRPC",
-                Self::Tls => "TLS",
-                Self::Tcp => "TCP",
-                Self::Udp => "UDP",
+                Self::Http => "PROTOCOL_HTTP",
+                Self::Grpc => "PROTOCOL_GRPC",
+                Self::Tls => "PROTOCOL_TLS",
+                Self::Tcp => "PROTOCOL_TCP",
+                Self::Udp => "PROTOCOL_UDP",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "PROTOCOL_UNSPECIFIED" => Some(Self::Unspecified),
-                "HTTP" => Some(Self::Http),
-                "GRPC" => Some(Self::Grpc),
-                "TLS" => Some(Self::Tls),
-                "TCP" => Some(Self::Tcp),
-                "UDP" => Some(Self::Udp),
+                "PROTOCOL_HTTP" => Some(Self::Http),
+                "PROTOCOL_GRPC" => Some(Self::Grpc),
+                "PROTOCOL_TLS" => Some(Self::Tls),
+                "PROTOCOL_TCP" => Some(Self::Tcp),
+                "PROTOCOL_UDP" => Some(Self::Udp),
                 _ => None,
             }
         }
@@ -647,16 +647,16 @@ pub mod resolve_request_request {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Unspecified => "HOSTNAME_PRECEDENCE_UNSPECIFIED",
-                Self::Route => "ROUTE",
-                Self::Intersection => "INTERSECTION",
+                Self::Route => "HOSTNAME_PRECEDENCE_ROUTE",
+                Self::Intersection => "HOSTNAME_PRECEDENCE_INTERSECTION",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "HOSTNAME_PRECEDENCE_UNSPECIFIED" => Some(Self::Unspecified),
-                "ROUTE" => Some(Self::Route),
-                "INTERSECTION" => Some(Self::Intersection),
+                "HOSTNAME_PRECEDENCE_ROUTE" => Some(Self::Route),
+                "HOSTNAME_PRECEDENCE_INTERSECTION" => Some(Self::Intersection),
                 _ => None,
             }
         }
@@ -1559,18 +1559,18 @@ pub mod finding {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Unspecified => "SEVERITY_UNSPECIFIED",
-                Self::Error => "ERROR",
-                Self::Warning => "WARNING",
-                Self::Note => "NOTE",
+                Self::Error => "SEVERITY_ERROR",
+                Self::Warning => "SEVERITY_WARNING",
+                Self::Note => "SEVERITY_NOTE",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "SEVERITY_UNSPECIFIED" => Some(Self::Unspecified),
-                "ERROR" => Some(Self::Error),
-                "WARNING" => Some(Self::Warning),
-                "NOTE" => Some(Self::Note),
+                "SEVERITY_ERROR" => Some(Self::Error),
+                "SEVERITY_WARNING" => Some(Self::Warning),
+                "SEVERITY_NOTE" => Some(Self::Note),
                 _ => None,
             }
         }
@@ -1700,20 +1700,20 @@ pub mod assertion_result {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Unspecified => "OUTCOME_UNSPECIFIED",
-                Self::Passed => "PASSED",
-                Self::Failed => "FAILED",
-                Self::Unknown => "UNKNOWN",
-                Self::Invalid => "INVALID",
+                Self::Passed => "OUTCOME_PASSED",
+                Self::Failed => "OUTCOME_FAILED",
+                Self::Unknown => "OUTCOME_UNKNOWN",
+                Self::Invalid => "OUTCOME_INVALID",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "OUTCOME_UNSPECIFIED" => Some(Self::Unspecified),
-                "PASSED" => Some(Self::Passed),
-                "FAILED" => Some(Self::Failed),
-                "UNKNOWN" => Some(Self::Unknown),
-                "INVALID" => Some(Self::Invalid),
+                "OUTCOME_PASSED" => Some(Self::Passed),
+                "OUTCOME_FAILED" => Some(Self::Failed),
+                "OUTCOME_UNKNOWN" => Some(Self::Unknown),
+                "OUTCOME_INVALID" => Some(Self::Invalid),
                 _ => None,
             }
         }

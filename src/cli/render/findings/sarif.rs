@@ -6,6 +6,7 @@ use super::super::document::Document;
 use super::{Finding, Place, one_line};
 use crate::api::v1;
 use crate::insight::Code;
+use entail_client::EnumName;
 use v1::finding::Severity;
 
 const SCHEMA: &str =
@@ -39,7 +40,7 @@ pub(super) fn log(findings: &[Finding], states: &[v1::KindState]) -> Document {
 /// How complete the run is.
 fn invocation(states: &[v1::KindState]) -> Document {
     let notification = |state: &v1::KindState| {
-        let name = state.state().as_str_name();
+        let name = state.state().name();
         Document::map([
             ("level", Document::text("warning")),
             (
