@@ -118,6 +118,7 @@ fn console_blocks_match_the_output() {
         "README.md",
         "docs/assertions.md",
         "docs/concepts.md",
+        "docs/recipes.md",
         "docs/troubleshooting.md",
         "docs/testing.md",
         "docs/profiles.md",
