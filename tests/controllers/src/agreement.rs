@@ -116,9 +116,11 @@ fn section(outcome: &Outcome, text: &mut String) -> std::fmt::Result {
     text.push_str("\n| Class | Differences | Verdict |\n|---|---|---|\n");
     for count in &outcome.classes {
         let (class, found) = (&count.class, count.differences.count);
+        // The anchors of headings have no slash.
+        let anchor = class.id.replace('/', "");
         writeln!(
             text,
-            "| [{0}](#{0}) | {found} | {1} |",
+            "| [{}](#{anchor}) | {found} | {} |",
             class.id, class.verdict
         )?;
     }
