@@ -20,7 +20,7 @@ test-real *TIERS:
 test-long *PARTS:
     scripts/test-long {{PARTS}}
 
-# Check format, clippy, documentation, features, wasm, licences
+# Check format, clippy, documentation, features, wasm, licences, the website
 lint *STEPS:
     scripts/lint {{STEPS}}
 
@@ -44,6 +44,10 @@ bench NAME="promises" *ARGS:
 # Build the documentation of the packages
 doc:
     scripts/lint doc
+
+# Build the documentation as a website: the folder gets a folder for each version
+site OUT="target/site":
+    scripts/site {{OUT}}
 
 # Run everything that must hold before a change is taken
 gate:
