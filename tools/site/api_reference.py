@@ -3,8 +3,8 @@
 
 Usage: tools/site/api_reference.py [--check]
 
-With --check it writes nothing, and fails if the file is out of date. It reads the part of proto3 that these files use, and
-refuses a line that it does not understand.
+With --check it writes nothing, and fails if the file is out of date. It reads the part of proto3 that these files use,
+and refuses a line that it does not understand.
 """
 
 import re
@@ -53,7 +53,7 @@ def fail(path: Path, number: int, line: str) -> None:
 
 
 def statements(path: Path):
-    """Yields (line number, comment, statement). A comment is the lines above a statement, without a blank line between."""
+    """Yields (line number, comment, statement). A comment is what stands right above a statement."""
     comment, pending = [], ""
     for number, raw in enumerate(path.read_text().splitlines(), 1):
         line = raw.strip()
@@ -96,9 +96,7 @@ def read(path: Path) -> Item:
         elif here.kind == "enum" and (value := VALUE.fullmatch(line)):
             here.items.append(Item("value", value[1], comment, number=int(value[2])))
         elif here.kind == "service" and (rpc := METHOD.fullmatch(line)):
-            here.items.append(
-                Item("method", rpc[1], comment, request=rpc[2], response=rpc[4], streams=bool(rpc[3]))
-            )
+            here.items.append(Item("method", rpc[1], comment, request=rpc[2], response=rpc[4], streams=bool(rpc[3])))
         elif here.kind in ("message", "oneof") and (found := FIELD.fullmatch(line)):
             item = Item("field", found[3], comment, found[2], found[1] or "", int(found[4]))
             if here.kind == "oneof":

@@ -211,7 +211,9 @@ def assets(folder: Path) -> tuple[list[str], int]:
             check(path, found[1])
     for path in sorted(folder.rglob("*.js")):
         # What a script asks for while it runs: only with a constant address, but others would come from the pages.
-        for found in re.finditer(r"(?:\bfetch|\bimport|importScripts|new Worker)\(\s*['\"`]([^'\"`]+)", path.read_text()):
+        for found in re.finditer(
+            r"(?:\bfetch|\bimport|importScripts|new Worker)\(\s*['\"`]([^'\"`]+)", path.read_text()
+        ):
             check(path, found[1])
     return problems, count
 
@@ -234,7 +236,11 @@ def search(folder: Path) -> tuple[list[str], int]:
 
 def main() -> None:
     checks = {"sources": sources, "summary": summary, "book": book, "assets": assets, "search": search}
-    if len(sys.argv) < 2 or sys.argv[1] not in checks or len(sys.argv) != (2 if sys.argv[1] in ("sources", "summary") else 3):
+    if (
+        len(sys.argv) < 2
+        or sys.argv[1] not in checks
+        or len(sys.argv) != (2 if sys.argv[1] in ("sources", "summary") else 3)
+    ):
         sys.exit(__doc__)
     problems, count = checks[sys.argv[1]](*[Path(name).resolve() for name in sys.argv[2:]])
     print("\n".join([*problems, f"{sys.argv[1]}: {count} checked, {len(problems)} problems"]))

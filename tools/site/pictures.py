@@ -3,9 +3,9 @@
 
 Usage: tools/site/pictures.py [--check]
 
-With --check it writes nothing, and fails if a picture is out of date. Text stands on filled shapes only, and lines have a
-medium grey, so the pictures are readable on light and on dark pages; an image cannot know the theme of its page. They are
-narrow, because they are read on telephones, too.
+With --check it writes nothing, and fails if a picture is out of date. Text stands on filled shapes only, and lines have
+a medium grey, so the pictures are readable on light and on dark pages; an image cannot know the theme of its page. They
+are narrow, because they are read on telephones, too.
 """
 
 import sys
@@ -36,7 +36,9 @@ class Picture:
         self.name, self.title, self.width, self.height = name, title, width, height
         self.parts: list[str] = []
 
-    def text(self, x: float, y: float, text: str, color: str, size=15, bold=False, anchor="middle", mono=False, strike=False):
+    def text(
+        self, x: float, y: float, text: str, color: str, size=15, bold=False, anchor="middle", mono=False, strike=False
+    ):
         self.parts.append(
             f'<text x="{x:g}" y="{y:g}" fill="{color}" font-size="{size}" text-anchor="{anchor}"'
             + (' font-weight="600"' if bold else "")
@@ -52,7 +54,8 @@ class Picture:
         fill, border, color = STYLES[style]
         dash = ' stroke-dasharray="5 3"' if dashed else ""
         self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="6" fill="{fill}" stroke="{border}" stroke-width="1.5"{dash}/>'
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="6" fill="{fill}" stroke="{border}" '
+            f'stroke-width="1.5"{dash}/>'
         )
         lines = [lines] if isinstance(lines, str) else lines
         step = size + 4
@@ -85,7 +88,9 @@ class Picture:
 
 def path() -> Picture:
     """The path of the example in concepts.md, with its policies."""
-    p = Picture("path", "A path from a GatewayClass to the port of a Service, with the policies attached to its nodes", 480, 536)
+    p = Picture(
+        "path", "A path from a GatewayClass to the port of a Service, with the policies attached to its nodes", 480, 536
+    )
     nodes = [
         (["GatewayClass", "example"], []),
         (["Gateway", "infra/web"], ["baseline"]),
@@ -100,7 +105,7 @@ def path() -> Picture:
         y = top + at * step
         if at + 1 < len(nodes):
             p.line((180, y + height), (180, y + step - 2), arrow=True)
-        for number, policy in enumerate(policies):
+        for number in range(len(policies)):
             x = 290 if len(policies) == 1 else 290 + number * 95
             p.line((x, y + height / 2), (262, y + height / 2), dotted=True)
         for number, policy in enumerate(policies):
@@ -118,7 +123,12 @@ def path() -> Picture:
 
 def merge() -> Picture:
     """Which value of which policy is in effect, for the rule `pay` of the example."""
-    p = Picture("merge", "Three fields on four policies: the most specific default and the least specific override are in effect", 480, 392)
+    p = Picture(
+        "merge",
+        "Three fields on four policies: the most specific default and the least specific override are in effect",
+        480,
+        392,
+    )
     columns = [("connect", 158), ("request", 260), ("idle", 362)]
     width = 96
     for name, x in columns:
@@ -160,7 +170,9 @@ def merge() -> Picture:
 
 def precedence() -> Picture:
     """The order of blocks on three levels."""
-    p = Picture("precedence", "Order of precedence: overrides from the Gateway down, then defaults from the rule up", 480, 250)
+    p = Picture(
+        "precedence", "Order of precedence: overrides from the Gateway down, then defaults from the rule up", 480, 250
+    )
     p.box(120, 8, 160, 30, "overrides", "override", size=14)
     p.box(304, 8, 160, 30, "defaults", "policy", size=14)
     for at, (node, level) in enumerate((("A", "Gateway"), ("B", "Route"), ("C", "Rule"))):
@@ -177,7 +189,12 @@ def precedence() -> Picture:
 
 def origin() -> Picture:
     """The parts of a line that `entail explain` prints."""
-    p = Picture("origin", "The parts of an explanation: field, value, policy, block, strategy, and what was overridden", 480, 262)
+    p = Picture(
+        "origin",
+        "The parts of an explanation: field, value, policy, block, strategy, and what was overridden",
+        480,
+        262,
+    )
     code = STYLES["code"][2]
     p.box(4, 96, 472, 68, "", "code")
     p.text(14, 122, "idle = 5m  <- infra/baseline (overrides, PatchOverrides)", code, 13.5, anchor="start", mono=True)
@@ -207,12 +224,25 @@ def origin() -> Picture:
 
 def overview() -> Picture:
     """What entail reads, and who asks it."""
-    p = Picture("overview", "entail reads objects and policies, computes the effective policy of each path, and answers people and data planes", 480, 300)
+    p = Picture(
+        "overview",
+        "entail reads objects and policies, computes the effective policy of each path, and answers callers",
+        480,
+        300,
+    )
     p.box(8, 8, 222, 46, ["cluster or manifests", "Gateways, Routes, Services"], "object", size=14)
     p.box(250, 8, 222, 46, ["policies", "timeouts, auth, retries, ..."], "policy", size=14)
     p.line((119, 54), (180, 84), arrow=True)
     p.line((361, 54), (300, 84), arrow=True)
-    p.box(90, 86, 300, 64, ["entail", "effective policy of every path,", "with the origin of each value"], "result", size=14)
+    p.box(
+        90,
+        86,
+        300,
+        64,
+        ["entail", "effective policy of every path,", "with the origin of each value"],
+        "result",
+        size=14,
+    )
     for x in (82, 240, 398):
         p.line((240, 150), (240, 176), (x, 176), (x, 200), arrow=True)
     for x, lines in (
@@ -229,13 +259,19 @@ def overview() -> Picture:
 
 def architecture() -> Picture:
     """The packages and the imports between their modules."""
-    p = Picture("architecture", "The packages entail, entail-client and entail-core, and the imports between their modules", 480, 916)
+    p = Picture(
+        "architecture",
+        "The packages entail, entail-client and entail-core, and the imports between their modules",
+        480,
+        916,
+    )
     width = 104
     lefts = (28, 172, 316)
 
     def frame(y, h, label):
         p.parts.append(
-            f'<rect x="4" y="{y}" width="440" height="{h}" rx="8" fill="none" stroke="{GREY}" stroke-width="1.5" stroke-dasharray="6 4"/>'
+            f'<rect x="4" y="{y}" width="440" height="{h}" rx="8" fill="none" stroke="{GREY}" stroke-width="1.5" '
+            'stroke-dasharray="6 4"/>'
         )
         p.box(20, y - 13, 408, 26, label, "note", size=13)
 
@@ -287,7 +323,9 @@ def architecture() -> Picture:
     down(0, row[3] + 28, row[4])
     p.line((132, row[4] + 14), (170, row[4] + 14), arrow=True)
     p.line((276, row[4] + 14), (314, row[4] + 14), arrow=True)
-    p.line((right, row[2] + 28), (right, row[3] + 14), (middle + 20, row[3] + 14), (middle + 20, row[4] - 2), arrow=True)
+    p.line(
+        (right, row[2] + 28), (right, row[3] + 14), (middle + 20, row[3] + 14), (middle + 20, row[4] - 2), arrow=True
+    )
     down(2, row[4] + 28, row[5])
     return p
 

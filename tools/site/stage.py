@@ -3,9 +3,9 @@
 
 Usage: tools/site/stage.py FOLDER VERSION [REPOSITORY]
 
-Links to what is not a page of the book lead to REPOSITORY, the address of a repository on the web with the revision, such
-as https://HOST/OWNER/entail/blob/v0.1.0. Without it, they lead to copies of the files in the book, and of links to folders
-the text remains.
+Links to what is not a page of the book lead to REPOSITORY, the address of a repository on the web with the revision,
+such as https://HOST/OWNER/entail/blob/v0.1.0. Without it, they lead to copies of the files in the book, and of links to
+folders the text remains.
 """
 
 import os
@@ -98,9 +98,7 @@ def main() -> None:
     for source in names:
         stage.page(source)
     # mdBook renames README.md itself.
-    (out / "SUMMARY.md").write_text(
-        LINK.sub(lambda m: f"[{m[2]}]({names[os.path.normpath(f'docs/{m[3]}')]})", summary)
-    )
+    (out / "SUMMARY.md").write_text(LINK.sub(lambda m: f"[{m[2]}]({names[os.path.normpath(f'docs/{m[3]}')]})", summary))
     shutil.copytree(DOCS / "pictures", out / "pictures")
     for name in ("site.css", "versions.js"):
         shutil.copy(HERE / name, folder)

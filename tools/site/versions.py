@@ -26,7 +26,7 @@ body {{ font: 18px/1.6 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
 </head>
 <body>
 <h1>entail</h1>
-<p>Documentation by version. The first one is the latest release.</p>
+<p>Documentation by version:</p>
 <ul>
 {items}
 </ul>
@@ -43,13 +43,19 @@ def order(name: str) -> tuple:
     return (0, (*(-int(part) for part in release.groups()[:3]), bool(release[4])), name)
 
 
+def item(name: str, latest: bool) -> str:
+    note = " (latest release)" if latest else ""
+    return f'<li><a href="{quote(name)}/index.html">{escape(name)}</a>{note}</li>'
+
+
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     site = Path(sys.argv[1])
     versions = sorted((page.parent.name for page in site.glob("*/index.html")), key=order)
     (site / "versions.json").write_text(json.dumps({"versions": versions}, indent=2) + "\n")
-    items = "\n".join(f'<li><a href="{quote(name)}/index.html">{escape(name)}</a></li>' for name in versions)
+    latest = [name for name in versions if order(name)[0] == 0 and "-" not in name][:1]
+    items = "\n".join(item(name, name in latest) for name in versions)
     (site / "index.html").write_text(PAGE.format(items=items))
 
 
