@@ -80,6 +80,8 @@ class Stage:
 
         text = (ROOT / source).read_text()
         text = outside_code(text, lambda part: DEFINITION.sub(definition, LINK.sub(link, part)))
+        # Highlighting takes the rest of a command after a `#`, as in `httproute/shop/shop#browse`, for a comment.
+        text = re.sub(r"^```console$", "```text", text, flags=re.M)
         file = self.out / self.names[source]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
