@@ -77,7 +77,7 @@ BLOCK = re.compile(r"(service|message|enum|oneof) (\w+) \{(\})?")
 FIELD = re.compile(r"(?:(repeated|optional) )?([\w.]+|map<\w+, [\w.]+>) (\w+) = (\d+);")
 VALUE = re.compile(r"(\w+) = (\d+);")
 METHOD = re.compile(r"rpc (\w+)\((\w+)\) returns \((stream )?(\w+)\);")
-IGNORED = re.compile(r'(syntax = "proto3"|package [\w.]+|import "[^"]+");')
+IGNORED = re.compile(r'(syntax = "proto3"|package [\w.]+|import "[^"]+"|option go_package = "[^"]+");')
 
 
 def read(path: Path) -> Item:
