@@ -188,6 +188,11 @@ annotations. Labels of users do not replace those of the chart, which selectors 
 {{- fail "admission.caCertificate has no effect with tls.mode=certManager, which adds the CA itself: remove it" }}
 {{- end }}
 {{- end }}
+{{- range $name, $_ := .Values.profiles }}
+{{- if not (regexMatch "^[A-Za-z0-9_-][A-Za-z0-9._-]*[.]ya?ml$" $name) }}
+{{- fail (printf "profiles.%s: the server reads files whose names end with .yaml or .yml" $name) }}
+{{- end }}
+{{- end }}
 {{- if and .Values.tls.accessRules (or .Values.tls.dataPlaneNames .Values.tls.insightNames) }}
 {{- fail "tls.accessRules replaces tls.dataPlaneNames and tls.insightNames: set one or the other" }}
 {{- end }}
