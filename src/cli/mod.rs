@@ -28,8 +28,8 @@ pub use args::{CommonArgs, Format, QueryArgs, SourceArgs, TestArgs};
 pub use commands::serve::ServeArgs;
 pub use commands::test;
 use commands::{
-    admission, check, completion, descriptors, diff, explain, explain_code, get, health, lint,
-    preview, profiles, reach, report_objects, resolve, status, topology, verify, version,
+    admission, check, completion, descriptors, diff, explain, explain_code, get, health, lint, man,
+    mcp, preview, profiles, reach, report_objects, resolve, status, topology, verify, version,
 };
 pub use error::{CliError, ExitStatus};
 pub use remote::{RemoteBackend, health};
@@ -97,6 +97,10 @@ Examples:
     Version,
     /// Print a shell completion script.
     Completion(completion::CompletionArgs),
+    /// Write the manual pages of all commands into a directory.
+    Man(man::ManArgs),
+    /// Answer the tools of a Model Context Protocol client over standard input and output; read-only.
+    Mcp(Box<mcp::McpArgs>),
 }
 
 /// Runs the command line of this process.
@@ -153,6 +157,8 @@ fn run(command: Command, is_plugin: bool) -> Result<ExitStatus, CliError> {
         Command::Health(args) => health::run(&args),
         Command::Descriptors => descriptors::run(),
         Command::Version => version::run(),
+        Command::Man(args) => man::run(&args, Cli::command()),
+        Command::Mcp(args) => mcp::run(*args),
         Command::Completion(args) => completion::run(&args, Cli::command(), is_plugin),
     }
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use super::document::Document;
 use super::levels::kind_name;
 use super::names::namespace_path;
-use super::report::{self, TRUNCATED};
-use super::session::{Session, incomplete_line, incomplete_lines, is_selected};
+use super::report::{self, Report, TRUNCATED};
+use super::session::{Session, incomplete_lines, is_selected};
 use super::text::{Style, printable, wrapped};
 use super::{
     CliError, ExitStatus, Format, QueryArgs, console, explain_summary, explain_text, json,
@@ -55,16 +55,7 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
     if let Some(policy) = &args.why_not {
         return explain_why_not(&mut session, &name, policy, query.output);
     }
-    let request = v1::ExplainRequest {
-        name: name.clone(),
-        kinds: session.kinds.clone(),
-        ..Default::default()
-    };
-    let response = session.backend.all_explained(request);
-    let response = response.map_err(|error| session.failure(error))?;
-    let explained = response.paths.iter().flat_map(|path| &path.kinds);
-    let policies = explained.filter_map(|kind| kind.policy.as_ref());
-    let states = session.incomplete_with(&response.kinds, policies);
+    let (response, states) = explained(&mut session, &name)?;
     let mut out = console::stdout();
     match query.output {
         Format::Table | Format::Wide => {
@@ -76,13 +67,54 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<ExitStatus, CliError> {
             }
         }
         Format::Json => {
-            json::write(&mut out, &document(&response, &states), 0)?;
+            report::warn_incomplete(&states);
+            json::write(&mut out, &proto_json::explanation(&response, &states), 0)?;
             writeln!(out)?;
         }
-        Format::Yaml => yaml::write(&mut out, &document(&response, &states))?,
+        Format::Yaml => {
+            report::warn_incomplete(&states);
+            yaml::write(&mut out, &proto_json::explanation(&response, &states))?;
+        }
     }
     out.flush()?;
     Ok(session.exit(&states))
+}
+
+/// The document that `-o json` prints of a name: the explanations of its paths, or why a policy is not in effect there.
+///
+/// # Errors
+/// The source or the name cannot be read, or nothing has the name.
+pub(in crate::cli) fn document(
+    query: &QueryArgs,
+    name: &str,
+    policy: Option<&str>,
+) -> Result<Document, CliError> {
+    let mut session = Session::open(query)?;
+    if let Some(policy) = policy {
+        let found = why_not::why_not(&mut session, name, policy)?;
+        return Ok(found.document(&found.states));
+    }
+    let name = namespace_path(name).unwrap_or_else(|| name.to_owned());
+    let (response, states) = explained(&mut session, &name)?;
+    Ok(proto_json::explanation(&response, &states))
+}
+
+/// The explanations of all paths of a name, and the kinds that are not completely known.
+fn explained(
+    session: &mut Session,
+    name: &str,
+) -> Result<(v1::ExplainResponse, Vec<v1::KindState>), CliError> {
+    let request = v1::ExplainRequest {
+        name: name.to_owned(),
+        kinds: session.kinds.clone(),
+        ..Default::default()
+    };
+    let response = session.backend.all_explained(request);
+    let response = response.map_err(|error| session.failure(error))?;
+    let explained = response.paths.iter().flat_map(|path| &path.kinds);
+    let policies = explained.filter_map(|kind| kind.policy.as_ref());
+    let states = session.incomplete_with(&response.kinds, policies);
+    Ok((response, states))
 }
 
 /// Prints why a policy is not in effect.
@@ -98,13 +130,6 @@ fn explain_why_not(
         ExitStatus::Success if !found.in_effect => ExitStatus::Findings,
         exit => exit,
     })
-}
-
-fn document(response: &v1::ExplainResponse, states: &[v1::KindState]) -> Document {
-    for state in states {
-        console::print_error(&format!("warning: {}", incomplete_line(state)));
-    }
-    proto_json::explanation(response, states)
 }
 
 fn table(

@@ -10,6 +10,8 @@ pub(super) mod explain_code;
 pub(super) mod get;
 pub(super) mod health;
 pub(super) mod lint;
+pub(super) mod man;
+pub(super) mod mcp;
 pub(super) mod preview;
 pub(super) mod profiles;
 pub(super) mod reach;

@@ -9,10 +9,11 @@ use clap::Args;
 use super::args::CommonArgs;
 use super::changes::ChangeReport;
 use super::connect::read_values;
+use super::document::Document;
 use super::names::NameArgs;
-use super::report;
+use super::report::{self, Report};
 use super::session::Session;
-use super::{CliError, ExitStatus, console};
+use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
 use crate::app::files_of;
 
@@ -66,29 +67,51 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
                 .to_owned(),
         ));
     }
-    let manifests = read_manifests(&args.files)?;
+    let change = v1::PreviewChangeRequest {
+        manifests: read_manifests(&args.files)?,
+        deletes: args.deletes,
+    };
     let allow_partial = args.common.source.allow_partial;
     let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
-    let reply = session.backend.preview_change(v1::PreviewChangeRequest {
-        manifests,
-        deletes: args.deletes,
-    });
-    let reply = reply.map_err(|error| session.failure(error))?;
-    for problem in &reply.problems {
+    let (changes, states) = effect(&mut session, change)?;
+    let problems = changes.problems();
+    for problem in problems {
         console::print_error(&format!(
             "warning: {}: {}",
             problem.location, problem.message
         ));
     }
-    if !reply.problems.is_empty() && !allow_partial {
+    if !problems.is_empty() && !allow_partial {
         session.is_partial = true;
     }
-    let states = session.incomplete(&reply.kinds);
-    let changes = ChangeReport::of(reply, &session.kinds);
     let style = console::style().listing_all(args.all);
     report::print_styled(&changes, query.output, &states, style)?;
     Ok(changes.exit(session.exit(&states)))
+}
+
+/// The document that `-o json` prints of a change.
+///
+/// # Errors
+/// The source or the manifests cannot be read.
+pub(in crate::cli) fn document(
+    query: &QueryArgs,
+    change: v1::PreviewChangeRequest,
+) -> Result<Document, CliError> {
+    let mut session = Session::open(query)?;
+    let (changes, states) = effect(&mut session, change)?;
+    Ok(changes.document(&states))
+}
+
+/// The effect of a change, and the kinds that are not completely known.
+fn effect(
+    session: &mut Session,
+    change: v1::PreviewChangeRequest,
+) -> Result<(ChangeReport, Vec<v1::KindState>), CliError> {
+    let reply = session.backend.preview_change(change);
+    let reply = reply.map_err(|error| session.failure(error))?;
+    let states = session.incomplete(&reply.kinds);
+    Ok((ChangeReport::of(reply, &session.kinds), states))
 }
 
 /// Reads all files into one text of several YAML documents.

@@ -97,6 +97,29 @@ struct ResolveReport(v1::ResolveRequestResponse);
 
 /// Runs the command.
 pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
+    let output = args.common.output;
+    let (session, resolved, states) = resolved(args)?;
+    report::print(&resolved, output, &states)?;
+    let misses = &resolved.0.why_not;
+    let is_taken = misses.iter().any(|miss| miss.reason == TAKES_REQUEST);
+    let fails = resolved.0.resolved.is_empty() || !misses.is_empty() && !is_taken;
+    match session.exit(&states) {
+        ExitStatus::Success if fails => Ok(ExitStatus::Findings),
+        exit => Ok(exit),
+    }
+}
+
+/// The document that `-o json` prints.
+///
+/// # Errors
+/// The source cannot be read, or the request is malformed.
+pub(in crate::cli) fn document(args: ResolveArgs) -> Result<Document, CliError> {
+    let (_, resolved, states) = resolved(args)?;
+    Ok(resolved.document(&states))
+}
+
+/// The result, with the session that it is of and the kinds that are not completely known.
+fn resolved(args: ResolveArgs) -> Result<(Session, ResolveReport, Vec<v1::KindState>), CliError> {
     let mut request = request(&args)?;
     let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
@@ -108,15 +131,7 @@ pub(in crate::cli) fn run(args: ResolveArgs) -> Result<ExitStatus, CliError> {
     let backends = reply.resolved.iter().flat_map(|one| &one.backends);
     let policies = of_rules.chain(backends.flat_map(|backend| &backend.policies));
     let states = session.incomplete_with(&reply.kinds, policies);
-    let resolved = ResolveReport(reply);
-    report::print(&resolved, query.output, &states)?;
-    let misses = &resolved.0.why_not;
-    let is_taken = misses.iter().any(|miss| miss.reason == TAKES_REQUEST);
-    let fails = resolved.0.resolved.is_empty() || !misses.is_empty() && !is_taken;
-    match session.exit(&states) {
-        ExitStatus::Success if fails => Ok(ExitStatus::Findings),
-        exit => Ok(exit),
-    }
+    Ok((session, ResolveReport(reply), states))
 }
 
 fn request(args: &ResolveArgs) -> Result<v1::ResolveRequestRequest, CliError> {

@@ -51,6 +51,11 @@ impl ChangeReport {
         self.0
     }
 
+    /// What could not be read of the change.
+    pub(in crate::cli) fn problems(&self) -> &[v1::Problem] {
+        &self.0.problems
+    }
+
     /// The exit status: incomplete if the answer is, and then whether a value or a path is lost.
     pub(in crate::cli) fn exit(&self, completeness: ExitStatus) -> ExitStatus {
         match completeness {

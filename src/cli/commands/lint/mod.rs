@@ -10,7 +10,9 @@ pub(in crate::cli) use self::ignore::unknown_code;
 
 use self::ignore::{IgnoreRule, Ignored};
 use super::args::SourceArgs;
+use super::document::Document;
 use super::findings::{self, Findings, FindingsFormat};
+use super::report::Report;
 use super::session::Session;
 use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
@@ -90,21 +92,17 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
         rules.extend(ignore::read_file(path)?);
     }
     let max_places = if args.all { MAX_PLACES } else { 0 };
-    let mut session = Session::open_for_findings(&QueryArgs {
+    let query = QueryArgs {
         source: args.source,
         kinds: args.kinds,
         ..QueryArgs::default()
-    })?;
-    let reply = session
-        .backend
-        .all_findings(session.kinds.clone(), max_places)?;
+    };
+    let (session, reply) = found(&query, max_places)?;
     let states = session.incomplete(&reply.kinds);
     if reply.truncated {
         console::print_error("warning: the answer is truncated: there may be more findings");
     }
-    let mut found = reply.findings;
-    found.extend(of_inputs(&session.status.problems));
-    let Ignored { mut left, count } = ignore::apply(&rules, found, today());
+    let Ignored { mut left, count } = ignore::apply(&rules, reply.findings, today());
     if !session.kinds.is_empty() {
         // An entry may be about a kind that is not selected.
         left.retain(|finding| finding.code != Code::IgnoreUnused.id());
@@ -123,6 +121,29 @@ pub(in crate::cli) fn run(args: LintArgs) -> Result<ExitStatus, CliError> {
         ExitStatus::Success if reply.truncated => ExitStatus::Incomplete,
         exit => exit,
     })
+}
+
+/// The document that `-o json` prints without options.
+///
+/// # Errors
+/// The source cannot be read.
+pub(in crate::cli) fn document(query: &QueryArgs) -> Result<Document, CliError> {
+    let (session, reply) = found(query, 0)?;
+    let states = session.incomplete(&reply.kinds);
+    let findings = Findings::new(reply.version, reply.findings, 0, |_| false);
+    Ok(findings.document(&states))
+}
+
+/// All findings, those about inputs included, with the session that they are of.
+fn found(
+    query: &QueryArgs,
+    max_places: i32,
+) -> Result<(Session, v1::ListFindingsResponse), CliError> {
+    let mut session = Session::open_for_findings(query)?;
+    let kinds = session.kinds.clone();
+    let mut reply = session.backend.all_findings(kinds, max_places)?;
+    reply.findings.extend(of_inputs(&session.status.problems));
+    Ok((session, reply))
 }
 
 /// The findings about inputs that cannot be read. Refused profiles are among the findings of the server.
