@@ -1,0 +1,259 @@
+"""The client of a server: look-ups, batches, lists of paths, and the stubs for everything else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+import grpc
+
+from entail_client import v1
+from entail_client._connect import ClientTls, Endpoint
+from entail_client.answers import BatchReply, EffectivePolicies, PathList, Reply, SnapshotInfo
+from entail_client.errors import AbortedError, ClosedError, EntailError, StatusError, WaitTimeoutError
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+# How often a listing starts again because the snapshot changed between two pages.
+_LIST_ATTEMPTS = 10
+
+
+def connect(address: str, *, tls: ClientTls | None = None, timeout: float = 10.0) -> Client:
+    """Return a client of the server at `host:port`, `http://host:port`, `https://host:port` or `unix:PATH`.
+
+    With `tls`, or with an address that begins with `https://`, the connection uses TLS. `timeout` is the number of
+    seconds that a call may take, unless the call sets its own.
+
+    The server need not be reachable yet: the client connects with the first call, and again after a connection is lost.
+    Use `Client.wait_connected` to wait for it. Raises SettingsError if the address is malformed or a certificate file
+    cannot be read.
+    """
+    return Client(Endpoint.parse(address, tls), timeout)
+
+
+class Client:
+    """Calls one server. Create it with `connect`, and close it or use it as a context manager.
+
+    A client may be used by several threads at once. All calls have a timeout, and raise a `StatusError` if they fail.
+    They are not repeated: `StatusError.retryable` and `StatusError.retry_after` tell whether and when to call again.
+    """
+
+    policies: v1.EffectivePolicyServiceStub
+    """The stub of EffectivePolicyService. Its calls raise grpc.RpcError: see `StatusError.of`. Set their timeout."""
+    insight: v1.PolicyInsightServiceStub
+    """The stub of PolicyInsightService, in the same way."""
+
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._closed = False
+        self._channel = endpoint.open_channel()
+        self.policies = v1.EffectivePolicyServiceStub(self._channel)
+        self.insight = v1.PolicyInsightServiceStub(self._channel)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server that the client calls."""
+        return self._endpoint
+
+    def get(
+        self,
+        path: str | v1.PathRef,
+        *,
+        kinds: Iterable[str] = (),
+        held: EffectivePolicies | None = None,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Return the effective policies of a path, given by its name or in parts.
+
+        `kinds` are the kinds to return, as `Kind.group`; all if empty. `held` is an answer for the same path and kinds
+        that the caller has: if it is current, the server does not send it again, and the reply contains it.
+
+        Raises NotFoundError if the path does not exist, InvalidArgumentError if its name is malformed, and other
+        StatusErrors.
+        """
+        kinds = strings("kinds", kinds)
+        request = _get_request(path, held)
+        request.kinds.extend(kinds)
+        response = self._call(self.policies.GetEffectivePolicies, request, timeout)
+        result = response.result
+        if held is not None and result.not_modified:
+            answer = held
+        else:
+            answer = EffectivePolicies(tuple(result.policies), result.etag)
+        return Reply(answer, _info(response, kinds))
+
+    def batch_get(
+        self,
+        paths: Iterable[str | v1.PathRef],
+        *,
+        kinds: Iterable[str] = (),
+        held: Mapping[str, EffectivePolicies] | None = None,
+        timeout: float | None = None,
+    ) -> BatchReply:
+        """Return the effective policies of up to 10 000 paths from one snapshot.
+
+        `kinds` is as in `get`. `held` are answers that the caller has, by path name.
+
+        A path that does not exist or is malformed fails alone: its entry in the reply is a StatusError, which is not
+        raised.
+        """
+        kinds = strings("kinds", kinds)
+        held = held or {}
+        if isinstance(paths, str):
+            raise TypeError("paths is one text, and not a list of path names")
+        answers_held = [(path, held.get(path) if isinstance(path, str) else None) for path in paths]
+        requests = [_get_request(path, answer) for path, answer in answers_held]
+        request = v1.BatchGetEffectivePoliciesRequest(requests=requests, kinds=kinds)
+        response = self._call(self.policies.BatchGetEffectivePolicies, request, timeout)
+        if len(response.results) != len(requests):
+            raise EntailError(f"the server sent {len(response.results)} results for {len(requests)} paths")
+        shared: dict[int, EffectivePolicies] = {}
+        answers: list[EffectivePolicies | StatusError] = []
+        for (_, answer), result in zip(answers_held, response.results, strict=True):
+            if result.HasField("error"):
+                answers.append(StatusError.of_path(result.error))
+            elif result.not_modified and answer is not None:
+                answers.append(answer)
+            elif not result.HasField("body") or result.body >= len(response.bodies):
+                raise EntailError("the server sent a result without its answer")
+            else:
+                if result.body not in shared:
+                    body = response.bodies[result.body]
+                    shared[result.body] = EffectivePolicies(tuple(body.policies), result.etag)
+                answers.append(shared[result.body])
+        return BatchReply(tuple(answers), _info(response, kinds))
+
+    def resolve(self, request: v1.ResolveRequestRequest, *, timeout: float | None = None) -> v1.ResolveRequestResponse:
+        """Return the rule that matches a request, and its effective policies, or why no rule matches.
+
+        A request that no rule matches is not an error: the reply then has `unresolved` entries.
+        """
+        return self._call(self.policies.ResolveRequest, request, timeout)
+
+    def list_paths(
+        self,
+        name: str = "",
+        *,
+        levels: Iterable[str] = (),
+        timeout: float | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+    ) -> PathList:
+        """Return the names of all paths through an object or below a path; all paths of the server if `name` is empty.
+
+        `levels` are the levels to list, such as `RouteRule`; all if empty. All pages are from one snapshot: the listing
+        starts again if another one is published in between. `timeout` is for all pages together. `metadata` can contain
+        a token, as `("authorization", "Bearer ...")`.
+        """
+        levels = strings("levels", levels)
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        for attempt in range(_LIST_ATTEMPTS):
+            try:
+                return self._list_once(name, levels, deadline, metadata)
+            except AbortedError:
+                if attempt + 1 == _LIST_ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _list_once(
+        self, name: str, levels: Sequence[str], deadline: float, metadata: Sequence[tuple[str, str]]
+    ) -> PathList:
+        paths: list[str] = []
+        truncated = False
+        token = ""
+        while True:
+            request = v1.ListPathsRequest(name=name, levels=levels, page_size=10_000, page_token=token)
+            response = self._call(self.insight.ListPaths, request, max(0.0, deadline - time.monotonic()), metadata)
+            paths.extend(response.paths)
+            truncated |= response.truncated
+            token = response.next_page_token
+            if not token:
+                return PathList(tuple(paths), truncated, _info(response, ()))
+
+    def server_status(
+        self, *, timeout: float | None = None, metadata: Sequence[tuple[str, str]] = ()
+    ) -> v1.GetServerStatusResponse:
+        """Return the state of the server: its kinds, its problems, and the number of its paths."""
+        return self._call(self.insight.GetServerStatus, v1.GetServerStatusRequest(), timeout, metadata)
+
+    def wait_connected(self, timeout: float | None = None) -> None:
+        """Wait until the client is connected to the server. The server may not have a snapshot yet.
+
+        Raises WaitTimeoutError if that takes longer than `timeout` seconds, or than the timeout of the client.
+        """
+        seconds = self._timeout if timeout is None else timeout
+        if self._closed:
+            raise ClosedError("the client is closed")
+        ready = grpc.channel_ready_future(self._channel)
+        try:
+            ready.result(seconds)
+        except grpc.FutureTimeoutError:
+            raise WaitTimeoutError(f"no connection to {self._endpoint.target} within {seconds} s") from None
+        finally:
+            ready.cancel()
+
+    def close(self) -> None:
+        """Close the connection. Calls in progress fail. Mirrors of this client have their own connections."""
+        self._closed = True
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._endpoint.target}{', closed' if self._closed else ''}>"
+
+    def _call(
+        self,
+        method: grpc.UnaryUnaryMultiCallable[_Request, _Response],
+        request: _Request,
+        timeout: float | None,
+        metadata: Sequence[tuple[str, str]] = (),
+    ) -> _Response:
+        if self._closed:
+            raise ClosedError("the client is closed")
+        seconds = self._timeout if timeout is None else timeout
+        try:
+            return method(request, timeout=seconds, metadata=tuple(metadata))
+        except grpc.RpcError as error:
+            if self._closed:
+                raise ClosedError("the client was closed during the call") from error
+            raise StatusError.of(error) from error
+        except ValueError as error:
+            # gRPC has no type of its own for a channel that is closed meanwhile.
+            if self._closed:
+                raise ClosedError("the client is closed") from error
+            raise
+
+
+def strings(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Return texts as a tuple; one text instead of several is an error that would otherwise pass as its letters."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} is one text, and not a list of texts")
+    return tuple(values)
+
+
+def _get_request(path: str | v1.PathRef, held: EffectivePolicies | None) -> v1.GetEffectivePoliciesRequest:
+    etag = "" if held is None else held.etag
+    if isinstance(path, str):
+        return v1.GetEffectivePoliciesRequest(path=path, if_none_match=etag)
+    return v1.GetEffectivePoliciesRequest(ref=path, if_none_match=etag)
+
+
+def _info(
+    response: v1.GetEffectivePoliciesResponse | v1.BatchGetEffectivePoliciesResponse | v1.ListPathsResponse,
+    requested_kinds: Iterable[str],
+) -> SnapshotInfo:
+    return SnapshotInfo.of(
+        response.version if response.HasField("version") else None,
+        response.synced_at if response.HasField("synced_at") else None,
+        response.kinds,
+        requested_kinds,
+    )
