@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
@@ -12,12 +13,23 @@ import grpc
 from entail_client import v1
 from entail_client._connect import ClientTls, Endpoint
 from entail_client.answers import BatchReply, EffectivePolicies, PathList, Reply, SnapshotInfo
-from entail_client.errors import AbortedError, ClosedError, EntailError, StatusError, WaitTimeoutError
+from entail_client.errors import (
+    AbortedError,
+    ClosedError,
+    DeadlineExceededError,
+    EntailError,
+    StatusError,
+    UnavailableError,
+    WaitTimeoutError,
+)
+from entail_client.wire_formats_pb2 import HealthCheckRequest, HealthCheckResponse
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 # How often a listing starts again because the snapshot changed between two pages.
 _LIST_ATTEMPTS = 10
+# How long the channel connects in the background after a call; another call that fails begins anew.
+_RECONNECT_SECONDS = 60.0
 
 
 def connect(address: str, *, tls: ClientTls | None = None, timeout: float = 10.0) -> Client:
@@ -27,7 +39,7 @@ def connect(address: str, *, tls: ClientTls | None = None, timeout: float = 10.0
     seconds that a call may take, unless the call sets its own.
 
     The server need not be reachable yet: the client connects with the first call, and again after a connection is lost.
-    Use `Client.wait_connected` to wait for it. Raises SettingsError if the address is malformed or a certificate file
+    Use `Client.wait_serving` to wait for it. Raises SettingsError if the address is malformed or a certificate file
     cannot be read.
     """
     return Client(Endpoint.parse(address, tls), timeout)
@@ -49,7 +61,16 @@ class Client:
         self._endpoint = endpoint
         self._timeout = timeout
         self._closed = False
+        # Guards the two fields around it: no call is begun in a channel that is closed.
+        self._lock = threading.Lock()
+        self._connecting: grpc.Future[HealthCheckResponse] | None = None
         self._channel = endpoint.open_channel()
+        # Health is served to every client, under any load.
+        self._check_health: grpc.UnaryUnaryMultiCallable[HealthCheckRequest, HealthCheckResponse] = (
+            self._channel.unary_unary(
+                "/grpc.health.v1.Health/Check", HealthCheckRequest.SerializeToString, HealthCheckResponse.FromString
+            )
+        )
         self.policies = v1.EffectivePolicyServiceStub(self._channel)
         self.insight = v1.PolicyInsightServiceStub(self._channel)
 
@@ -178,25 +199,32 @@ class Client:
         """Return the state of the server: its kinds, its problems, and the number of its paths."""
         return self._call(self.insight.GetServerStatus, v1.GetServerStatusRequest(), timeout, metadata)
 
-    def wait_connected(self, timeout: float | None = None) -> None:
-        """Wait until the client is connected to the server. The server may not have a snapshot yet.
+    def wait_serving(self, timeout: float | None = None) -> None:
+        """Wait until the server can be reached and has a snapshot, so that it answers look-ups.
 
-        Raises WaitTimeoutError if that takes longer than `timeout` seconds, or than the timeout of the client.
+        Raises WaitTimeoutError if that takes longer than `timeout` seconds, or than the timeout of the client, and a
+        StatusError if the server refuses the connection for another reason than that it is not available.
         """
-        seconds = self._timeout if timeout is None else timeout
-        if self._closed:
-            raise ClosedError("the client is closed")
-        ready = grpc.channel_ready_future(self._channel)
-        try:
-            ready.result(seconds)
-        except grpc.FutureTimeoutError:
-            raise WaitTimeoutError(f"no connection to {self._endpoint.target} within {seconds} s") from None
-        finally:
-            ready.cancel()
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+        why = "it cannot be reached"
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                health = self._call(self._check_health, HealthCheckRequest(), left, wait_for_ready=True)
+            except DeadlineExceededError:
+                break
+            except UnavailableError as error:
+                why = error.message
+            else:
+                if health.status == HealthCheckResponse.SERVING:
+                    return
+                why = "it has no snapshot yet"
+            time.sleep(max(0.0, min(0.05, deadline - time.monotonic())))
+        raise WaitTimeoutError(f"the server at {self._endpoint.target} does not serve: {why}")
 
     def close(self) -> None:
         """Close the connection. Calls in progress fail. Mirrors of this client have their own connections."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -216,21 +244,38 @@ class Client:
         request: _Request,
         timeout: float | None,
         metadata: Sequence[tuple[str, str]] = (),
+        *,
+        wait_for_ready: bool = False,
     ) -> _Response:
         if self._closed:
             raise ClosedError("the client is closed")
         seconds = self._timeout if timeout is None else timeout
         try:
-            return method(request, timeout=seconds, metadata=tuple(metadata))
+            return method(request, timeout=seconds, metadata=tuple(metadata), wait_for_ready=wait_for_ready)
         except grpc.RpcError as error:
             if self._closed:
                 raise ClosedError("the client was closed during the call") from error
-            raise StatusError.of(error) from error
+            status = StatusError.of(error)
+            if isinstance(status, UnavailableError):
+                self._reconnect()
+            raise status from error
         except ValueError as error:
             # gRPC has no type of its own for a channel that is closed meanwhile.
             if self._closed:
                 raise ClosedError("the client is closed") from error
             raise
+
+    def _reconnect(self) -> None:
+        """Let gRPC connect in the background.
+
+        By itself, a channel makes progress while a call waits for it, and otherwise every five seconds; but calls fail
+        at once, and do not wait, after a connection has failed.
+        """
+        with self._lock:
+            if not self._closed and (self._connecting is None or self._connecting.done()):
+                self._connecting = self._check_health.future(
+                    HealthCheckRequest(), timeout=_RECONNECT_SECONDS, wait_for_ready=True
+                )
 
 
 def strings(name: str, values: Iterable[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from entail_client import v1
-from entail_client.status_details_pb2 import ErrorInfo, StatusDetails
+from entail_client.wire_formats_pb2 import ErrorInfo, StatusDetails
 
 _DETAILS_KEY = "grpc-status-details-bin"
 _PUSHBACK_KEY = "grpc-retry-pushback-ms"
