@@ -22,6 +22,7 @@ import entail_client
 BAKERY = Path(__file__).resolve().parents[3] / "examples" / "bakery"
 RETRY = "RetryPolicy.policies.bakery.example"
 TIMEOUT = "TimeoutPolicy.policies.bakery.example"
+CACHE = "CachePolicy.policies.bakery.example"
 BREAD = "gateways/platform/storefront/listeners/https/routes/HTTPRoute/baker/bread"
 
 T = TypeVar("T")
@@ -77,10 +78,16 @@ class Server:
                 self.process.wait(5)
             self.process = None
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process."""
+    def pause(self) -> None:
+        """Stop the process from running, and wait until it is stopped."""
         assert self.process is not None
-        self.process.send_signal(number)
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
+    def resume(self) -> None:
+        """Let the process run again."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
 
     def __enter__(self) -> Server:
         self.start()
@@ -206,9 +213,10 @@ class World:
     def write(self) -> int:
         """Write the manifests at once, with a marker of this step, and return the step."""
         self.step += 1
-        policy = manifest("policies.bakery.example/v1", "TimeoutPolicy", "shop", "marker")
+        # No other policy has this kind, so none overrides the step.
+        policy = manifest("policies.bakery.example/v1", "CachePolicy", "shop", "marker")
         target = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "marker", "sectionName": "mark"}
-        policy["spec"] = {"targetRefs": [target], "overrides": {"step": self.step}}
+        policy["spec"] = {"targetRefs": [target], "step": self.step}
         self.put(policy)
         temporary = self.folder / ".world.tmp"
         temporary.write_text(yaml.safe_dump_all(self.objects.values()))
@@ -308,7 +316,7 @@ def wait_for_step(client: entail_client.Client, step: int) -> None:
 
     def has_read() -> bool:
         try:
-            return bool(client.get(World.MARKER, kinds=[TIMEOUT]).spec(TIMEOUT) == {"step": step})
+            return bool(client.get(World.MARKER, kinds=[CACHE]).spec(CACHE) == {"step": step})
         except entail_client.UnavailableError:
             return False
 

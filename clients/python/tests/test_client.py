@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -188,10 +187,10 @@ def is_available(client: Client) -> bool:
 def test_a_server_that_does_not_answer_costs_the_timeout(folder: Path) -> None:
     with Server(folder, BAKERY) as server, entail_client.connect(server.address, timeout=30) as client:
         assert client.get(BREAD).answer.policies
-        server.signal(signal.SIGSTOP)
+        server.pause()
         with pytest.raises(entail_client.DeadlineExceededError):
             client.get(BREAD, timeout=0.3)
-        server.signal(signal.SIGCONT)
+        server.resume()
         assert client.get(BREAD).answer.policies
 
 
