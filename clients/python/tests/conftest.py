@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import BAKERY, Server
 
 import entail_client
+from harness import BAKERY, Server
 
 
 @pytest.fixture

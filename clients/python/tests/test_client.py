@@ -10,10 +10,10 @@ from pathlib import Path
 
 import grpc
 import pytest
-from harness import BAKERY, BREAD, RETRY, TIMEOUT, Server, wait_until
 
 import entail_client
 from entail_client import Client, ClientTls, EffectivePolicies, StatusError, v1
+from harness import BAKERY, BREAD, RETRY, TIMEOUT, Server, wait_until
 
 
 def test_a_look_up_returns_the_rules_and_their_origins(client: Client) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from harness import BAKERY, BREAD, CACHE, RETRY, TIMEOUT, Proxy, Server, World, wait_for_step, wait_until
 
 import entail_client
 from entail_client import Client, EffectivePolicies, Mirror, Snapshot, v1
+from harness import BAKERY, BREAD, CACHE, RETRY, TIMEOUT, Proxy, Server, World, wait_for_step, wait_until
 
 STEPS = 30
 

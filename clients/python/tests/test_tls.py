@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import trustme
-from harness import BAKERY, BREAD, Server
 
 import entail_client
 from entail_client import ClientTls, Mirror
+from harness import BAKERY, BREAD, Server
 
 
 @dataclass
