@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -388,3 +391,27 @@ def test_heartbeats_keep_the_copy_fresh(client: Client) -> None:
         assert mirror.age < 5
         assert mirror.snapshot() is not first
         assert mirror.snapshot().has_same_content(first)
+
+
+PROGRAM = """
+import sys
+import threading
+import entail_client
+
+client = entail_client.connect(sys.argv[1])
+mirror = entail_client.Mirror(client)
+print(len(mirror.wait_ready(10)))
+if sys.argv[2] == "waiting":
+    threading.Thread(target=mirror.wait_changed, args=(mirror.snapshot(), 3600), daemon=True).start()
+if sys.argv[2] == "failing":
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("ending", 0), ("waiting", 0), ("failing", 3)])
+def test_a_program_ends_although_it_does_not_close_its_mirror(bakery: Server, how: str, code: int) -> None:
+    source = Path(entail_client.__file__).parents[1]
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, bakery.address, how]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "53\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,14 +79,14 @@ def test_clients_without_the_right_name_are_denied(tls: Tls) -> None:
 def test_failures_of_certificates_are_described(tls: Tls) -> None:
     for settings, message in [
         (ClientTls(ca=tls.other_ca, identity=tls.identity, server_name="entail.test"), "CERTIFICATE_VERIFY_FAILED"),
-        (ClientTls(ca=tls.ca, identity=tls.identity, server_name="another.test"), "another.test"),
+        (ClientTls(ca=tls.ca, identity=tls.identity, server_name="another.test"), "another.test|Hostname"),
         (ClientTls(ca=tls.ca, server_name="entail.test"), ""),
     ]:
         with entail_client.connect(tls.server.address, tls=settings) as client:
             with pytest.raises(entail_client.UnavailableError) as failure:
                 client.get(BREAD)
-            assert message in failure.value.message, failure.value.message
-            print(failure.value.message)
+            # The words are those of gRPC and differ between its versions.
+            assert re.search(message, failure.value.message), failure.value.message
     with entail_client.connect(tls.server.address) as client, pytest.raises(entail_client.UnavailableError):
         client.get(BREAD)
 

@@ -74,11 +74,6 @@ class Client:
         self.policies = v1.EffectivePolicyServiceStub(self._channel)
         self.insight = v1.PolicyInsightServiceStub(self._channel)
 
-    @property
-    def endpoint(self) -> Endpoint:
-        """The server that the client calls."""
-        return self._endpoint
-
     def get(
         self,
         path: str | v1.PathRef,

@@ -94,7 +94,7 @@ class Mirror(Generic[T]):
         # Without `compile`, T is EffectivePolicies: see the overloads.
         compile_answer = compile or cast("Callable[[EffectivePolicies], T]", _same)
         reflector = Reflector(
-            client.endpoint, selector, strings("kinds", kinds), compile_answer, min(timeout, 86_400.0), max_backoff
+            client._endpoint, selector, strings("kinds", kinds), compile_answer, min(timeout, 86_400.0), max_backoff
         )
         self._reflector = reflector
         self._shared = reflector.shared
