@@ -124,14 +124,15 @@ def test_a_rule_that_moves_or_loses_its_name_is_found_where_it_is() -> None:
 
 def test_clients_without_paths_of_their_own_have_those_of_all() -> None:
     stream = decoder()
-    update = message(
-        path("mesh/*/services/a/s", 1), path("mesh/c/services/a/s", 2), bodies=(body(1), body(2)), reset=True
-    )
+    of_all = [path(f"mesh/*/services/a/s{below}", 1) for below in ("", "/ports/80")]
+    update = message(*of_all, path("mesh/c/services/a/s", 2), bodies=(body(1), body(2)), reset=True)
     update.client_roots.roots.append("mesh/c/services/a/s")
     copy = stream.decode(update)
     assert copy is not None
     assert copy.get("mesh/other/services/a/s").etag == "e1"
     assert copy.get("mesh/c/services/a/s").etag == "e2"
+    # The path exists for all other clients.
+    assert copy.get("mesh/other/services/a/s/ports/80").etag == "e1"
     for missing in ("mesh/c/services/a/s/ports/80", "mesh/other/services/a/t", "mesh/other", "mesh/"):
         with pytest.raises(NotInMirrorError):
             copy.get(missing)

@@ -220,8 +220,18 @@ def assert_equal_to_server(
         assert snapshot.get(path) is mirror.get(path)
         for other in world.paths_by_index(path):
             assert snapshot.get(other) is snapshot.get(path), other
-        if path.startswith("mesh/*/"):
-            assert snapshot.get(path.replace("*", "nobody", 1)) is snapshot.get(path)
+    # Clients with paths of their own do not have those of all clients; the others do.
+    of_all = [path for path in expected if path.startswith("mesh/*/")]
+    asked = [
+        path.replace("*", client_namespace, 1) for path in of_all for client_namespace in ("shop", "pay", "nobody")
+    ]
+    for path, answer in zip(asked, client.batch_get(asked, kinds=kinds).answers, strict=True):
+        if isinstance(answer, EffectivePolicies):
+            assert snapshot.get(path) == answer, path
+        else:
+            assert isinstance(answer, entail_client.NotFoundError)
+            with pytest.raises(entail_client.MirrorLookupError):
+                snapshot.get(path)
     return snapshot
 
 
