@@ -62,3 +62,22 @@ apt_install() { # apt_install PACKAGE...
   "${as[@]}" apt-get update -qq
   "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
+
+# What is released is the same bytes whenever it is made from the same commit: times are that of the commit.
+use_commit() {
+  VERSION=${VERSION:-$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)}
+  REVISION=${REVISION:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
+  SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)}
+  [ -n "$SOURCE_DATE_EPOCH" ] || die 'no git commit: set SOURCE_DATE_EPOCH, the time of all files in seconds since 1970'
+  export VERSION REVISION SOURCE_DATE_EPOCH
+}
+pack() { # pack TAR FOLDER NAME...: a tar file that depends on nothing but names, contents and the execute bit
+  LC_ALL=C tar --create --file "$1" --directory "$2" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
+    --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -- "${@:3}"
+}
+pack_gz() { # pack_gz TAR_GZ FOLDER NAME...
+  pack "$1.tar" "${@:2}"
+  # The time and the name of the tar file are left out.
+  gzip -9n <"$1.tar" >"$1"
+  rm "$1.tar"
+}
