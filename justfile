@@ -12,7 +12,8 @@ build *ARGS:
 test *ARGS:
     scripts/test {{ARGS}}
 
-# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy chart controllers verify attacks
+# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy chart release clients controllers verify
+# attacks
 test-real *TIERS:
     scripts/test-real {{TIERS}}
 
@@ -40,6 +41,10 @@ conformance *FILES="tests/conformance/*.yaml":
 # Run a bench: promises e2e watch shed peer parts
 bench NAME="promises" *ARGS:
     cargo bench --profile dist --locked --bench {{NAME}} -- {{ARGS}}
+
+# Make every file of a release: just release 0.1.0 out
+release *ARGS:
+    scripts/release {{ARGS}}
 
 # Build the documentation of the packages
 doc:

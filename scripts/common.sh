@@ -78,6 +78,6 @@ pack() { # pack TAR FOLDER NAME...: a tar file that depends on nothing but names
 pack_gz() { # pack_gz TAR_GZ FOLDER NAME...
   pack "$1.tar" "${@:2}"
   # The time and the name of the tar file are left out.
-  gzip -9n <"$1.tar" >"$1"
+  gzip -n <"$1.tar" >"$1"
   rm "$1.tar"
 }
