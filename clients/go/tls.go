@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 )
@@ -86,11 +87,56 @@ func (c *reloadingCredentials) ClientHandshake(
 	if err != nil && loadErr != nil {
 		err = fmt.Errorf("%w (with earlier certificates, because the present ones cannot be loaded: %w)", err, loadErr)
 	}
-	return conn, info, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return &alertConn{Conn: conn, ended: make(chan struct{})}, info, nil
 }
 
 func (c *reloadingCredentials) Clone() credentials.TransportCredentials {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &reloadingCredentials{TransportCredentials: c.TransportCredentials.Clone(), files: c.files, last: c.last}
+}
+
+// alertWait is the time for which a write that failed waits for the alert that explains it.
+const alertWait = 200 * time.Millisecond
+
+// alertConn is a TLS connection whose writes fail with the alert of the server, if it sent one before it closed the
+// connection. Since TLS 1.3, a server rejects the certificate of a client after the handshake of the client: a write can
+// fail before the alert is read, with an error that tells nothing.
+type alertConn struct {
+	net.Conn
+	once sync.Once
+	// Closed when a read has failed, with its error.
+	ended chan struct{}
+	err   error
+}
+
+func (c *alertConn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
+	if err != nil {
+		c.once.Do(func() {
+			c.err = err
+			close(c.ended)
+		})
+	}
+	return n, err
+}
+
+func (c *alertConn) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data)
+	if err == nil {
+		return n, nil
+	}
+	// gRPC reads at the same time.
+	select {
+	case <-c.ended:
+		var remote *net.OpError
+		if errors.As(c.err, &remote) && remote.Op == "remote error" {
+			err = c.err
+		}
+	case <-time.After(alertWait):
+	}
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -105,12 +106,18 @@ func (s *Server) Remove(name string) {
 // Run starts the server, and waits until it accepts connections.
 func (s *Server) Run() {
 	s.t.Helper()
+	s.RunWith()
+}
+
+// RunWith starts the server with more arguments, which come after those of [New].
+func (s *Server) RunWith(more ...string) {
+	s.t.Helper()
 	binary := os.Getenv("ENTAIL")
 	if binary == "" {
 		s.t.Fatal("the environment variable ENTAIL does not name the server binary")
 	}
 	arguments := []string{"serve", "--manifests", s.manifests, "--listen", "unix:" + s.Socket, "--drain-timeout", "1"}
-	s.process = exec.Command(binary, append(arguments, s.arguments...)...)
+	s.process = exec.Command(binary, slices.Concat(arguments, s.arguments, more)...)
 	s.log = &log{}
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	if err := s.process.Start(); err != nil {
