@@ -34,6 +34,7 @@ func TestPathsAreFoundByTheIndexesOfAnyOfTheirNamedRules(t *testing.T) {
 		delegatingPath("one", "#1", "#3"):                           -1,
 		delegatingPath("two", "#1", "one"):                          -1,
 		delegatingPath("#3", "#1", "#0") + "/backends/Service/a/s":  -1,
+		"gateways/rules/#0":                                         -1,
 		"gateways/a/gw/listeners/l/routes/HTTPRoute/a/s/rules/#0":   -1,
 		"gateways/a/gw/listeners/l/routes/HTTPRoute/a/s/rules/#nan": -1,
 	} {
@@ -172,6 +173,7 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(data, "mesh/x/services/a/b/rules/#0")
+		f.Add(data, "gateways/rules/#0")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, path string) {
 		decoder, _ := etagDecoder()

@@ -54,7 +54,14 @@ type positions struct {
 	byName map[string]int
 	// Paths with named rules, which are also found by the indexes of the rules: by the hash of their names without
 	// rules.
-	byHash map[uint64][]int
+	byHash map[uint64][]namedPath
+}
+
+// namedPath is the position of a path with named rules, and the index of its last rule: the paths of all rules of a
+// route have the same hash.
+type namedPath struct {
+	at       int
+	lastRule int64
 }
 
 var hashSeed = maphash.MakeSeed()
@@ -63,8 +70,8 @@ func newPathIndex(selector *selector, entries []pathEntry, clientRoots map[strin
 	index := &pathIndex{
 		selector:    selector,
 		entries:     entries,
-		all:         positions{byName: make(map[string]int, len(entries)), byHash: map[uint64][]int{}},
-		mesh:        positions{skip: len(anyClient), byName: map[string]int{}, byHash: map[uint64][]int{}},
+		all:         positions{byName: make(map[string]int, len(entries)), byHash: map[uint64][]namedPath{}},
+		mesh:        positions{skip: len(anyClient), byName: map[string]int{}, byHash: map[uint64][]namedPath{}},
 		clientRoots: clientRoots,
 	}
 	for at := range entries {
@@ -79,10 +86,19 @@ func newPathIndex(selector *selector, entries []pathEntry, clientRoots map[strin
 func (p *positions) add(entry *pathEntry, at int) {
 	name := entry.name[p.skip:]
 	p.byName[name] = at
-	if len(entry.ruleIndexes) > 0 {
-		hash := hashWithoutRules(name)
-		p.byHash[hash] = append(p.byHash[hash], at)
+	if len(entry.ruleIndexes) == 0 {
+		return
 	}
+	parsed, err := pathname.Parse(entry.name)
+	if err != nil || len(parsed.Rules()) == 0 {
+		return
+	}
+	lastRule := parsed.Rules()[len(parsed.Rules())-1].Index
+	if lastRule < 0 {
+		lastRule = int64(entry.ruleIndexes[len(entry.ruleIndexes)-1])
+	}
+	hash := hashWithoutRules(name)
+	p.byHash[hash] = append(p.byHash[hash], namedPath{at, lastRule})
 }
 
 // find returns the position of a path; -1 if there is none. The first bytes of the path are not compared.
@@ -93,9 +109,19 @@ func (p *positions) find(entries []pathEntry, path string, skip int) int {
 	if len(p.byHash) == 0 || !strings.Contains(path, "/rules/#") {
 		return -1
 	}
-	for _, at := range p.byHash[hashWithoutRules(path[skip:])] {
-		if isNamed(&entries[at], p.skip, path, skip) {
-			return at
+	parsed, err := pathname.Parse(path)
+	if err != nil || len(parsed.Rules()) == 0 {
+		return -1
+	}
+	rules := parsed.Rules()
+	lastRule := rules[len(rules)-1].Index
+	for _, named := range p.byHash[hashWithoutRules(path[skip:])] {
+		// The last rule may be named while another one is not.
+		if lastRule >= 0 && lastRule != named.lastRule {
+			continue
+		}
+		if isNamed(&entries[named.at], p.skip, path, skip, rules) {
+			return named.at
 		}
 	}
 	return -1
@@ -153,21 +179,17 @@ func (x *pathIndex) selects(path string) bool {
 	return below > 0 && x.selector.matches(anyClient+path[below:])
 }
 
-// isNamed reports whether a path name is that of an entry, with the indexes of some rules instead of their names. The
-// first bytes of both names are not compared.
-func isNamed(entry *pathEntry, ownSkip int, path string, skip int) bool {
+// isNamed reports whether a path name with these rules is that of an entry, with the indexes of some rules instead of
+// their names. The first bytes of both names are not compared.
+func isNamed(entry *pathEntry, ownSkip int, path string, skip int, rules []pathname.Rule) bool {
 	own, err := pathname.Parse(entry.name)
-	if err != nil {
-		return false
-	}
-	other, err := pathname.Parse(path)
-	if err != nil || len(own.Rules()) != len(other.Rules()) {
+	if err != nil || len(own.Rules()) != len(rules) {
 		return false
 	}
 	indexes := entry.ruleIndexes
 	ownAt, at := ownSkip, skip
 	for i, ownRule := range own.Rules() {
-		rule := other.Rules()[i]
+		rule := rules[i]
 		if entry.name[ownAt:ownRule.Start] != path[at:rule.Start] {
 			return false
 		}
