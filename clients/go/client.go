@@ -9,10 +9,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	entailv1 "entail.dev/clients/go/entail/v1"
 )
@@ -139,8 +141,13 @@ func (c *Client) Connect(ctx context.Context) error {
 	}
 }
 
-// Close closes the connection. Calls in progress fail, and mirrors of the client end.
-func (c *Client) Close() error { return c.conn.Close() }
+// Close closes the connection. Calls in progress fail, and mirrors of the client end. Closing it again does nothing.
+func (c *Client) Close() error {
+	if err := c.conn.Close(); status.Code(err) != codes.Canceled {
+		return err
+	}
+	return nil
+}
 
 // Policies returns the generated client of EffectivePolicyService, for what [Client] has no method, such as
 // ResolveRequest.

@@ -3,15 +3,12 @@ package entail
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
 
 	"entail.dev/clients/go/internal/servertest"
 )
@@ -78,7 +75,7 @@ func dial(t testing.TB, address string, options ...Option) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.Close(); err != nil && !errors.Is(err, grpc.ErrClientConnClosing) {
+		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	})
