@@ -3,12 +3,8 @@ package entail
 import (
 	"context"
 	_ "embed"
-	"fmt"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"entail.dev/clients/go/internal/servertest"
 )
@@ -21,36 +17,6 @@ const (
 	rulesPath   = "gateways/shop/web/listeners/http/routes/HTTPRoute/shop/cart/rules/"
 	searchPath  = "gateways/shop/web/listeners/http/routes/HTTPRoute/shop/search/rules/#0"
 )
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if leak := leakedGoroutine(); leak != "" && code == 0 {
-		fmt.Fprintf(os.Stderr, "a goroutine is left after all tests:\n%s\n", leak)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leakedGoroutine returns the stack of a goroutine of this module or of gRPC that does not end; empty if there is none.
-func leakedGoroutine() string {
-	leak := ""
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		leak = ""
-		for i, stack := range strings.Split(string(stacks), "\n\n") {
-			// The first one is this one.
-			isTest := strings.Contains(stack, "testing.tRunner") || strings.Contains(stack, "testing.(*T).Run")
-			if i > 0 && !isTest && (strings.Contains(stack, "google.golang.org/grpc") || strings.Contains(stack, "entail.dev/")) {
-				leak = stack
-			}
-		}
-		if leak == "" {
-			return ""
-		}
-	}
-	return leak
-}
 
 // edited returns a text with a part replaced, which must exist.
 func edited(t testing.TB, text, from, to string) string {

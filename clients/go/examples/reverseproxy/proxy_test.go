@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,15 @@ import (
 	entail "entail.dev/clients/go"
 	"entail.dev/clients/go/internal/servertest"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if leak := servertest.LeakedGoroutine(); leak != "" && code == 0 {
+		fmt.Fprintf(os.Stderr, "a goroutine is left after all tests:\n%s\n", leak)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // scene is a proxy between a client and a backend, with a server whose policies change.
 type scene struct {

@@ -5,7 +5,6 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
-	"testing"
 )
 
 // Relay forwards connections to a Unix socket, and can cut them or let them fall silent.
@@ -13,7 +12,7 @@ type Relay struct {
 	// Socket is the path of the Unix socket of the relay.
 	Socket string
 
-	t        testing.TB
+	t        T
 	target   string
 	listener net.Listener
 	wait     sync.WaitGroup
@@ -27,7 +26,7 @@ type Relay struct {
 }
 
 // StartRelay starts a relay to a Unix socket. It stops at the end of the test.
-func StartRelay(t testing.TB, target string) *Relay {
+func StartRelay(t T, target string) *Relay {
 	t.Helper()
 	socket := filepath.Join(Folder(t), "relay.sock")
 	listener, err := net.Listen("unix", socket)

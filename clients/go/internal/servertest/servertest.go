@@ -10,19 +10,30 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 )
 
 // Timeout of everything that tests wait for.
 const Timeout = 20 * time.Second
 
+// T is what the package needs of a test.
+type T interface {
+	Helper()
+	Error(values ...any)
+	Errorf(format string, values ...any)
+	Fatal(values ...any)
+	Fatalf(format string, values ...any)
+	Logf(format string, values ...any)
+	Failed() bool
+	Cleanup(function func())
+}
+
 // Server is a server that follows the manifests in a folder.
 type Server struct {
 	// Socket is the path of its Unix socket.
 	Socket string
 
-	t         testing.TB
+	t         T
 	folder    string
 	manifests string
 	arguments []string
@@ -32,7 +43,7 @@ type Server struct {
 
 // Start writes manifests and starts a server that follows them, on a Unix socket. More arguments are passed to it. It
 // stops at the end of the test.
-func Start(t testing.TB, manifests map[string]string, arguments ...string) *Server {
+func Start(t T, manifests map[string]string, arguments ...string) *Server {
 	t.Helper()
 	server := New(t, manifests, arguments...)
 	server.Run()
@@ -40,7 +51,7 @@ func Start(t testing.TB, manifests map[string]string, arguments ...string) *Serv
 }
 
 // New writes manifests, and does not start the server.
-func New(t testing.TB, manifests map[string]string, arguments ...string) *Server {
+func New(t T, manifests map[string]string, arguments ...string) *Server {
 	t.Helper()
 	folder := Folder(t)
 	server := &Server{
@@ -66,7 +77,7 @@ func New(t testing.TB, manifests map[string]string, arguments ...string) *Server
 }
 
 // Folder creates a temporary folder whose name is short enough for sockets.
-func Folder(t testing.TB) string {
+func Folder(t T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "entail")
 	if err != nil {
@@ -157,7 +168,7 @@ func (s *Server) Until(what string, isTrue func() bool) {
 }
 
 // Until waits until a condition is true.
-func Until(t testing.TB, what string, isTrue func() bool) {
+func Until(t T, what string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Timeout); !isTrue(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
