@@ -76,14 +76,17 @@ func Dial(address string, options ...Option) (*Client, error) {
 		option(&settings)
 	}
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
+	var converter errorConverter
 	switch {
 	case parsed.secure:
 		if settings.tls == nil {
 			settings.tls = &TLS{}
 		}
-		if transport, err = newReloadingCredentials(*settings.tls); err != nil {
+		reloading, err := newReloadingCredentials(*settings.tls)
+		if err != nil {
 			return nil, err
 		}
+		transport, converter.unauthenticated = reloading, reloading.state.renew
 	case settings.tls != nil:
 		return nil, fmt.Errorf("entail: %q is not a server address: certificates need `https://host:port`", address)
 	}
@@ -100,8 +103,8 @@ func Dial(address string, options ...Option) (*Client, error) {
 			Time: connectionTimeout, Timeout: connectionTimeout, PermitWithoutStream: true,
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxReplyBytes)),
-		grpc.WithChainUnaryInterceptor(unaryErrors),
-		grpc.WithChainStreamInterceptor(streamErrors),
+		grpc.WithChainUnaryInterceptor(converter.unary),
+		grpc.WithChainStreamInterceptor(converter.stream),
 	}
 	target := "dns:///" + parsed.host
 	if parsed.socket != "" {

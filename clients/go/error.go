@@ -273,7 +273,21 @@ func tlsFailure(message string) TLSFailure {
 	return OtherTLSAlert
 }
 
-func unaryErrors(
+// errorConverter makes the calls of a connection return an [Error].
+type errorConverter struct {
+	// Called if the server does not accept the certificate of the client, or the call has none; may be nil.
+	unauthenticated func()
+}
+
+func (c errorConverter) convert(ctx context.Context, err error, trailer metadata.MD) error {
+	converted := newError(ctx, err, trailer)
+	if c.unauthenticated != nil && status.Code(converted) == codes.Unauthenticated {
+		c.unauthenticated()
+	}
+	return converted
+}
+
+func (c errorConverter) unary(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption,
 ) error {
@@ -282,29 +296,32 @@ func unaryErrors(
 	if err == nil {
 		return nil
 	}
-	return newError(ctx, err, trailer)
+	return c.convert(ctx, err, trailer)
 }
 
-func streamErrors(
+func (c errorConverter) stream(
 	ctx context.Context, description *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 	options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
 	stream, err := open(ctx, description, conn, method, options...)
 	if err != nil {
-		return nil, newError(ctx, err, nil)
+		return nil, c.convert(ctx, err, nil)
 	}
-	return errorStream{stream}, nil
+	return errorStream{stream, c}, nil
 }
 
 // errorStream is a stream that returns an [Error].
-type errorStream struct{ grpc.ClientStream }
+type errorStream struct {
+	grpc.ClientStream
+	converter errorConverter
+}
 
 func (s errorStream) RecvMsg(message any) error {
 	err := s.ClientStream.RecvMsg(message)
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return newError(s.Context(), err, s.Trailer())
+	return s.converter.convert(s.Context(), err, s.Trailer())
 }
 
 func (s errorStream) SendMsg(message any) error {
@@ -312,5 +329,5 @@ func (s errorStream) SendMsg(message any) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return newError(s.Context(), err, nil)
+	return s.converter.convert(s.Context(), err, nil)
 }

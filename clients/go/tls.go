@@ -2,6 +2,7 @@ package entail
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -17,8 +18,9 @@ import (
 // TLS has the files of certificates for addresses that begin with https://.
 //
 // The files are read again for each connection, so renewed certificates are used without a restart. A server closes
-// connections after an hour. If the files cannot be used, for example because a renewal has replaced one of them only,
-// the last usable ones stay in use.
+// connections after an hour; if it no longer trusts the certificate of an open one, calls fail with UNAUTHENTICATED, and
+// the client connects again if the files have changed. If the files cannot be used, for example because a renewal has
+// replaced one of them only, the last usable ones stay in use.
 type TLS struct {
 	// CAFile is a PEM file with the CA certificates that signed the server certificate. The certificates of the system
 	// are used if it is empty.
@@ -29,11 +31,26 @@ type TLS struct {
 	ServerName string
 }
 
+// certificates are what the files contain.
+type certificates struct {
+	config *tls.Config
+	// Hash of the contents of the files.
+	hash [sha256.Size]byte
+}
+
 // load reads the files.
-func (t TLS) load() (*tls.Config, error) {
+func (t TLS) load() (*certificates, error) {
 	config := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	hash := sha256.New()
+	read := func(file string) ([]byte, error) {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			fmt.Fprintf(hash, "%d:%s", len(data), data) // a hash never fails
+		}
+		return data, err
+	}
 	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
+		pem, err := read(t.CAFile)
 		if err != nil {
 			return nil, err
 		}
@@ -46,74 +63,125 @@ func (t TLS) load() (*tls.Config, error) {
 		return nil, errors.New("a client certificate needs both CertFile and KeyFile")
 	}
 	if t.CertFile != "" {
-		certificate, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		chain, err := read(t.CertFile)
+		if err != nil {
+			return nil, err
+		}
+		key, err := read(t.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		certificate, err := tls.X509KeyPair(chain, key)
 		if err != nil {
 			return nil, fmt.Errorf("%s and %s: %w", t.CertFile, t.KeyFile, err)
 		}
 		config.Certificates = []tls.Certificate{certificate}
 	}
-	return config, nil
+	loaded := &certificates{config: config}
+	hash.Sum(loaded.hash[:0])
+	return loaded, nil
 }
 
 // reloadingCredentials are TLS credentials that read their files for each handshake.
 type reloadingCredentials struct {
-	credentials.TransportCredentials // of the first configuration, for Info
-	files                            TLS
+	credentials.TransportCredentials // of the first certificates, for Info
+	state                            *tlsState
+}
 
-	mu   sync.Mutex
-	last *tls.Config // the last configuration that was loaded without error
+// tlsState is what clones of credentials share.
+type tlsState struct {
+	files TLS
+
+	mu sync.Mutex
+	// The last certificates that were loaded without error.
+	last *certificates
+	// The open connections.
+	conns map[*tlsConn]bool
 }
 
 func newReloadingCredentials(files TLS) (*reloadingCredentials, error) {
-	config, err := files.load()
+	loaded, err := files.load()
 	if err != nil {
 		return nil, fmt.Errorf("entail: failed to load the certificates: %w", err)
 	}
-	return &reloadingCredentials{TransportCredentials: credentials.NewTLS(config), files: files, last: config}, nil
+	state := &tlsState{files: files, last: loaded, conns: map[*tlsConn]bool{}}
+	return &reloadingCredentials{credentials.NewTLS(loaded.config), state}, nil
+}
+
+// reload returns the certificates, or the last usable ones and the error of the present ones.
+func (s *tlsState) reload() (*certificates, error) {
+	loaded, err := s.files.load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.last = loaded
+	}
+	return s.last, err
+}
+
+// renew closes the connections that use other certificates than those in the files. Call it when a server no longer
+// trusts the certificate of an open connection: gRPC keeps a connection whatever its calls return.
+func (s *tlsState) renew() {
+	loaded, err := s.reload()
+	if err != nil {
+		return // there is nothing to renew with
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		if conn.hash != loaded.hash {
+			delete(s.conns, conn)
+			_ = conn.Conn.Close() // gRPC notices that the connection ends, for whatever reason
+		}
+	}
 }
 
 func (c *reloadingCredentials) ClientHandshake(
 	ctx context.Context, authority string, raw net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
-	config, loadErr := c.files.load()
-	c.mu.Lock()
-	if loadErr != nil {
-		config = c.last
-	} else {
-		c.last = config
-	}
-	c.mu.Unlock()
-	conn, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
+	loaded, loadErr := c.state.reload()
+	conn, info, err := credentials.NewTLS(loaded.config).ClientHandshake(ctx, authority, raw)
 	if err != nil && loadErr != nil {
 		err = fmt.Errorf("%w (with earlier certificates, because the present ones cannot be loaded: %w)", err, loadErr)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return &alertConn{Conn: conn, ended: make(chan struct{})}, info, nil
+	open := &tlsConn{Conn: conn, state: c.state, hash: loaded.hash, ended: make(chan struct{})}
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	c.state.conns[open] = true
+	return open, info, nil
 }
 
 func (c *reloadingCredentials) Clone() credentials.TransportCredentials {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return &reloadingCredentials{TransportCredentials: c.TransportCredentials.Clone(), files: c.files, last: c.last}
+	return &reloadingCredentials{c.TransportCredentials.Clone(), c.state}
 }
 
 // alertWait is the time for which a write that failed waits for the alert that explains it.
 const alertWait = 200 * time.Millisecond
 
-// alertConn is a TLS connection whose writes fail with the alert of the server, if it sent one before it closed the
+// tlsConn is an open TLS connection. Its writes fail with the alert of the server, if it sent one before it closed the
 // connection. Since TLS 1.3, a server rejects the certificate of a client after the handshake of the client: a write can
 // fail before the alert is read, with an error that tells nothing.
-type alertConn struct {
+type tlsConn struct {
 	net.Conn
-	once sync.Once
+	state *tlsState
+	hash  [sha256.Size]byte // of the certificates
+	once  sync.Once
 	// Closed when a read has failed, with its error.
 	ended chan struct{}
 	err   error
 }
 
-func (c *alertConn) Read(data []byte) (int, error) {
+func (c *tlsConn) Close() error {
+	c.state.mu.Lock()
+	delete(c.state.conns, c)
+	c.state.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (c *tlsConn) Read(data []byte) (int, error) {
 	n, err := c.Conn.Read(data)
 	if err != nil {
 		c.once.Do(func() {
@@ -124,7 +192,7 @@ func (c *alertConn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-func (c *alertConn) Write(data []byte) (int, error) {
+func (c *tlsConn) Write(data []byte) (int, error) {
 	n, err := c.Conn.Write(data)
 	if err == nil {
 		return n, nil

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -133,6 +134,32 @@ func TestTLSReload(t *testing.T) {
 	if _, err := client.Get(testContext(t), Request{Path: searchPath}); err != nil {
 		t.Error(err)
 	}
+
+	// A third CA replaces the second one while the connection is open: the server no longer trusts the certificate of the
+	// connection, and the client connects again.
+	write(t, file("earlier-ca.crt"), renewed.pem)
+	renewed.issue(t, "client", file("earlier.crt"), file("earlier.key"))
+	earlier := dial(t, "https://"+strings.TrimSpace(string(port)), WithTLS(TLS{
+		CAFile: file("earlier-ca.crt"), CertFile: file("earlier.crt"), KeyFile: file("earlier.key"),
+	}))
+	get := func(client *Client) error {
+		_, err := client.Get(testContext(t), Request{Path: searchPath})
+		return err
+	}
+	if err := get(earlier); err != nil {
+		t.Fatal(err)
+	}
+	third := newAuthority(t)
+	third.issue(t, "client", file("client.crt"), file("client.key"))
+	third.issue(t, "server", file("server.crt"), file("server.key"))
+	write(t, file("ca.crt"), third.pem)
+	servertest.Until(t, "the server reads the files", func() bool {
+		var failure *Error
+		return errors.As(get(earlier), &failure) && failure.Code == codes.Unauthenticated
+	})
+	servertest.Until(t, "the client connects again", func() bool { return get(client) == nil })
+	waitFor(t, mirror, func(status Status) bool { return status.Connected && time.Since(status.UpdatedAt) < time.Second })
+	expectError(t, get(earlier), codes.Unauthenticated, "")
 }
 
 func TestTLSFailures(t *testing.T) {
