@@ -344,8 +344,13 @@ func (m *Mirror[T]) pause(ctx context.Context, delay time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, delay)
 	defer cancel()
 	conn := m.client.conn
-	if conn.GetState() == connectivity.TransientFailure && conn.WaitForStateChange(ctx, connectivity.TransientFailure) {
-		return
+	// A call can fail before the state of the connection says so: any state but READY may be that of a lost connection.
+	state := conn.GetState()
+	isLost := state != connectivity.Ready
+	for isLost && conn.WaitForStateChange(ctx, state) {
+		if state = conn.GetState(); state == connectivity.Ready || state == connectivity.Shutdown {
+			return
+		}
 	}
 	<-ctx.Done()
 }

@@ -3,6 +3,7 @@ package entail
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"strings"
@@ -154,7 +155,8 @@ func TestMirrorReportsUnknownKinds(t *testing.T) {
 func TestMirrorBeforeTheServer(t *testing.T) {
 	server := servertest.New(t, map[string]string{"world.yaml": world})
 	client := dial(t, server.Address())
-	mirror, err := NewMirror(context.Background(), client, rules())
+	// It does not wait for its first delay, 36 s, once the connection is there.
+	mirror, err := NewMirror(context.Background(), client, rules(), WithMaxBackoff(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,6 +297,49 @@ func TestMirrorNoticesASilentServer(t *testing.T) {
 	relay.SetSilent(false)
 	relay.Cut()
 	waitFor(t, mirror, func(status Status) bool { return status.Connected })
+}
+
+func TestMirrorKeepsAStreamWithMessages(t *testing.T) {
+	server := servertest.Start(t, map[string]string{"world.yaml": world})
+	recorder := &recorder{}
+	client := dial(t, server.Address(), WithDialOptions(grpc.WithChainStreamInterceptor(recorder.intercept)))
+	const timeout = 2 * time.Second
+	mirror := followed(t, client, rules(), WithMessageTimeout(timeout))
+	for n, end := 0, time.Now().Add(timeout*3/2); time.Now().Before(end); n++ {
+		request := fmt.Sprintf("request: %ds", 100+n)
+		server.Write("world.yaml", edited(t, world, "request: 10s", request))
+		waitFor(t, mirror, func(Status) bool {
+			look, ok := mirror.Get(rulesPath + "look")
+			return ok && strings.Contains(spec(t, look), fmt.Sprintf(`"%ds"`, 100+n))
+		})
+	}
+	equal(t, "streams", recorder.streams(), 1)
+}
+
+// TestMirrorAfterAProtocolError makes a message inconsistent on its way: the mirror keeps its copy, and starts again.
+func TestMirrorAfterAProtocolError(t *testing.T) {
+	server := servertest.Start(t, map[string]string{"world.yaml": world})
+	recorder := &recorder{}
+	client := dial(t, server.Address(), WithDialOptions(grpc.WithChainStreamInterceptor(recorder.intercept)))
+	mirror := followed(t, client, rules(), WithMaxBackoff(50*time.Second))
+	recorder.mu.Lock()
+	recorder.corrupt = true
+	recorder.mu.Unlock()
+	server.Write("world.yaml", edited(t, world, "request: 30s", "request: 40s"))
+	status := waitFor(t, mirror, func(status Status) bool { return !status.Connected })
+	failure := expectError(t, status.Err, codes.Internal, "")
+	if !strings.Contains(failure.Message, "unknown answer") {
+		t.Errorf("error: %v", failure)
+	}
+	pay, ok := mirror.Get(rulesPath + "pay")
+	if !ok || spec(t, pay) != `{"idle":"1m","request":"30s"}` {
+		t.Errorf("the copy changed: %v", pay)
+	}
+	waitFor(t, mirror, func(status Status) bool { return status.Connected })
+	equal(t, "reset", recorder.last().reset, true)
+	pay, ok = mirror.Get(rulesPath + "pay")
+	equal(t, "found", ok, true)
+	equal(t, "spec", spec(t, pay), `{"idle":"1m","request":"40s"}`)
 }
 
 func TestMirrorIsRejected(t *testing.T) {
@@ -455,6 +500,8 @@ func waitFor[T any](t testing.TB, mirror *Mirror[T], isEnough func(Status) bool)
 type recorder struct {
 	mu      sync.Mutex
 	records []*record
+	// Whether the next answer of a path gets a number that the server has not sent.
+	corrupt bool
 }
 
 // record is what a stream sent until its first complete update.
@@ -502,6 +549,10 @@ func (s *recordedStream) RecvMsg(message any) error {
 	update := message.(*entailv1.WatchEffectivePoliciesResponse)
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
+	if s.recorder.corrupt && len(update.GetPaths()) > 0 {
+		s.recorder.corrupt = false
+		update.Paths[0].Body = 1 << 30
+	}
 	if s.record.complete {
 		return nil
 	}
