@@ -258,8 +258,11 @@ func (m *Mirror[T]) run(ctx context.Context) {
 		if hasUpdate {
 			backoff = m.settings.maxBackoff / 100
 		}
-		m.pause(ctx, backoff, err)
-		backoff = min(2*backoff, m.settings.maxBackoff)
+		if isBack := m.pause(ctx, backoff, err); isBack {
+			backoff = m.settings.maxBackoff / 100
+		} else {
+			backoff = min(2*backoff, m.settings.maxBackoff)
+		}
 	}
 }
 
@@ -333,8 +336,9 @@ func (m *Mirror[T]) disconnected(err error) {
 	m.changed.fire()
 }
 
-// pause waits for a delay, or until the connection is back. It waits longer if the server asks for that.
-func (m *Mirror[T]) pause(ctx context.Context, delay time.Duration, err error) {
+// pause waits for a delay, or until the connection is back, and reports whether it is. It waits longer if the server asks
+// for that.
+func (m *Mirror[T]) pause(ctx context.Context, delay time.Duration, err error) bool {
 	// Mirrors that lost the same server do not come back at the same time.
 	delay -= time.Duration(rand.Float64() * float64(delay) / 5)
 	var failure *Error
@@ -349,10 +353,11 @@ func (m *Mirror[T]) pause(ctx context.Context, delay time.Duration, err error) {
 	isLost := state != connectivity.Ready
 	for isLost && conn.WaitForStateChange(ctx, state) {
 		if state = conn.GetState(); state == connectivity.Ready || state == connectivity.Shutdown {
-			return
+			return true
 		}
 	}
 	<-ctx.Done()
+	return false
 }
 
 func equalKinds(a, b []*entailv1.KindState) bool {

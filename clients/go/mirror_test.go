@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -153,8 +154,9 @@ func TestMirrorReportsUnknownKinds(t *testing.T) {
 }
 
 func TestMirrorBeforeTheServer(t *testing.T) {
-	server := servertest.New(t, map[string]string{"world.yaml": world})
-	client := dial(t, server.Address())
+	server, _ := connected(t)
+	socket := filepath.Join(servertest.Folder(t), "later.sock")
+	client := dial(t, "unix:"+socket)
 	// It does not wait for its first delay, 36 s, once the connection is there.
 	mirror, err := NewMirror(context.Background(), client, rules(), WithMaxBackoff(time.Hour))
 	if err != nil {
@@ -179,7 +181,7 @@ func TestMirrorBeforeTheServer(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &failure) || failure.Code != codes.Unavailable {
 		t.Errorf("wait: %v", err)
 	}
-	server.Run()
+	servertest.StartRelayAt(t, socket, server.Socket)
 	if err := mirror.WaitReady(testContext(t)); err != nil {
 		t.Fatal(err)
 	}

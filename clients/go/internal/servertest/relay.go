@@ -28,7 +28,12 @@ type Relay struct {
 // StartRelay starts a relay to a Unix socket. It stops at the end of the test.
 func StartRelay(t T, target string) *Relay {
 	t.Helper()
-	socket := filepath.Join(Folder(t), "relay.sock")
+	return StartRelayAt(t, filepath.Join(Folder(t), "relay.sock"), target)
+}
+
+// StartRelayAt starts a relay that listens on a Unix socket.
+func StartRelayAt(t T, socket, target string) *Relay {
+	t.Helper()
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
