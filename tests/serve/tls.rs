@@ -7,9 +7,9 @@ use entail::api::v1;
 use entail::app::serve;
 use entail::cli::health;
 use entail::config::{ServeSettings, TlsFiles};
-use entail_client::ClientTls;
 use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
 use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
+use entail_client::{ClientTls, Mirror, MirrorSettings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -383,6 +383,48 @@ async fn a_connection_ends_when_its_certificate_expires() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     get(&neighbour).await.unwrap();
+    server.stop().await;
+}
+
+/// Before, a mirror connected with the certificate of its start for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mirror_connects_with_its_renewed_certificate() {
+    let ca = Ca::new();
+    let server = TlsServer::start(&ca, |settings| {
+        settings.limits.connection_grace = Duration::from_millis(100);
+    })
+    .await;
+    server.until(&ca, &ca.sign(&["proxy.svc"]), true).await;
+    let folder = tempfile::tempdir().unwrap();
+    let end = SystemTime::now() + Duration::from_secs(3);
+    let brief = ca.sign_until(&["proxy.svc"], Some(end));
+    write(folder.path(), "ca.crt", &ca.pem());
+    write(folder.path(), "tls.crt", &brief.cert);
+    write(folder.path(), "tls.key", &brief.key);
+    let mirror = Mirror::follow(MirrorSettings {
+        server: format!("https://{}", server.address),
+        tls: ClientTls {
+            ca: Some(folder.path().join("ca.crt")),
+            identity: Some((folder.path().join("tls.crt"), folder.path().join("tls.key"))),
+            server_name: Some("localhost".to_owned()),
+        },
+        ..MirrorSettings::default()
+    });
+    let mirror = mirror.unwrap();
+    mirror.ready().await;
+    let wait = async |is_connected: bool| {
+        let patience = Instant::now() + PATIENCE;
+        while mirror.is_connected() != is_connected {
+            assert!(Instant::now() < patience, "connected: {}", !is_connected);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    wait(true).await;
+    wait(false).await;
+    let renewed = ca.sign(&["proxy.svc"]);
+    write(folder.path(), "tls.crt", &renewed.cert);
+    write(folder.path(), "tls.key", &renewed.key);
+    wait(true).await;
     server.stop().await;
 }
 

@@ -102,6 +102,10 @@ fn parse(answer: &EffectivePolicies) -> Result<Policy, String> {
     let Some(policy) = answer.policies.first() else {
         return Ok(Policy::default());
     };
+    // Not known on these paths, although the state of the kind is.
+    if let Some(unknown) = &policy.unknown {
+        return Err(format!("{}: {}", unknown.reason, unknown.message));
+    }
     // An invalid policy has an unknown intent: fail closed, as Envoy Gateway does. After a conflict
     // the older policy applies.
     let mut rejected = policy.rejected.iter();

@@ -195,6 +195,12 @@ fn requests_without_a_known_policy_are_rejected() {
     answers("/cart/pay", 503, "cannot be applied");
     assert_eq!(scene.get("/cart").status, 200);
 
+    // It is not known which controller evaluates the policies, so there may be others.
+    let controller = "controllerName: gateway.envoyproxy.io/gatewayclass-controller";
+    let other = edited(&world(), controller, "controllerName: example.com/unknown");
+    scene.put("world.yaml", &other);
+    answers("/cart", 503, "cannot be applied");
+
     // A deleted rule.
     let gone = edited(&world(), "name: pay\n", "name: order\n");
     scene.put("world.yaml", &gone);

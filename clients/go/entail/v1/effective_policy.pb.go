@@ -734,8 +734,9 @@ type WatchedPath struct {
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// Number of the answer of the path.
 	Body uint32 `protobuf:"varint,2,opt,name=body,proto3" json:"body,omitempty"`
-	// Index of each rule that `path` names, from the root down; the path can also be looked up by these
-	// indexes. More than one where rules delegate to child Routes.
+	// Index of each rule that `path` calls by a name, from the root down; the path can also be looked up by
+	// these indexes. A rule without a name (`#0`) has no entry. More than one where rules delegate to child
+	// Routes.
 	RuleIndexes   []uint32 `protobuf:"varint,3,rep,packed,name=rule_indexes,json=ruleIndexes,proto3" json:"rule_indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -475,8 +475,9 @@ pub struct WatchedPath {
     /// Number of the answer of the path.
     #[prost(uint32, tag = "2")]
     pub body: u32,
-    /// Index of each rule that `path` names, from the root down; the path can also be looked up by these
-    /// indexes. More than one where rules delegate to child Routes.
+    /// Index of each rule that `path` calls by a name, from the root down; the path can also be looked up by
+    /// these indexes. A rule without a name (`#0`) has no entry. More than one where rules delegate to child
+    /// Routes.
     #[prost(uint32, repeated, tag = "3")]
     pub rule_indexes: ::prost::alloc::vec::Vec<u32>,
 }

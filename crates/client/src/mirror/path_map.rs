@@ -125,6 +125,9 @@ impl<T> PathMap<T> {
             let entry = positions.get(name).and_then(|&at| self.paths.names.get(at));
             entry.is_some_and(|entry| entry.rule_indexes == *rule_indexes)
         };
+        // A stream that resumes sends them again.
+        let client_roots = client_roots.map(|roots| roots.into_iter().collect());
+        let client_roots = client_roots.filter(|roots| *roots != self.paths.client_roots);
         let same_paths =
             removed_paths.is_empty() && client_roots.is_none() && changed.iter().all(is_same_path);
         if !same_paths {
@@ -147,7 +150,7 @@ impl<T> PathMap<T> {
         &self,
         mut changed: HashMap<Arc<str>, ChangedPath<T>>,
         removed_paths: &HashSet<String>,
-        client_roots: Option<Vec<String>>,
+        client_roots: Option<HashSet<String>>,
     ) -> Self {
         let mut names = Vec::with_capacity(self.len() + changed.len());
         let mut answers = Vec::with_capacity(names.capacity());
@@ -175,7 +178,6 @@ impl<T> PathMap<T> {
             names.push(PathEntry { name, rule_indexes });
             answers.push(answer);
         }
-        let client_roots = client_roots.map(|roots| roots.into_iter().collect());
         let client_roots = client_roots.unwrap_or_else(|| self.paths.client_roots.clone());
         let selector = Arc::clone(&self.paths.selector);
         let paths = PathIndex::new(selector, names, client_roots);
@@ -341,5 +343,25 @@ mod tests {
         }
         let below = format!("{}/backends/Service/a/s", name(["#3", "#1", "#0"]));
         assert_eq!(paths.position(&below), None);
+    }
+
+    #[test]
+    fn roots_of_clients_that_are_sent_again_change_nothing() {
+        let one = ["mesh/a".to_owned()];
+        let paths = PathIndex::new(Arc::default(), Vec::new(), one.clone().into());
+        let map = PathMap::<()> {
+            paths: Arc::new(paths),
+            answers: ChunkedVec::new(&[]),
+        };
+        let after = |client_roots: Vec<String>| {
+            map.with(PathMapDelta {
+                client_roots: Some(client_roots),
+                ..PathMapDelta::default()
+            })
+        };
+        let again = after(one.to_vec());
+        assert!(Arc::ptr_eq(&again.paths, &map.paths));
+        let others = after(vec!["mesh/a".to_owned(), "mesh/b".to_owned()]);
+        assert_eq!(others.paths.client_roots.len(), 2);
     }
 }

@@ -22,7 +22,6 @@ const BACKOFF_RATIO: u32 = 100;
 /// The task of a mirror.
 pub(super) struct Reflector<T> {
     settings: MirrorSettings,
-    endpoint: Endpoint,
     decoder: StreamDecoder<T>,
     shared: Arc<Shared<T>>,
     /// Resume token of the last complete update; empty before the first.
@@ -31,18 +30,23 @@ pub(super) struct Reflector<T> {
     backoff: Duration,
 }
 
+/// The endpoint of the server. The certificates are read anew for each connection, because they are renewed meanwhile.
+fn endpoint_of(settings: &MirrorSettings) -> Result<Endpoint, ConnectError> {
+    let timeout = settings.timeout;
+    Ok(endpoint(&settings.server, &settings.tls)?
+        .connect_timeout(timeout)
+        .http2_keep_alive_interval(timeout)
+        .keep_alive_timeout(timeout)
+        .keep_alive_while_idle(true))
+}
+
 impl<T> Reflector<T> {
     pub fn new(
         settings: MirrorSettings,
         compile: CompileFn<T>,
         shared: Arc<Shared<T>>,
     ) -> Result<Self, ConnectError> {
-        let timeout = settings.timeout;
-        let endpoint = endpoint(&settings.server, &settings.tls)?
-            .connect_timeout(timeout)
-            .http2_keep_alive_interval(timeout)
-            .keep_alive_timeout(timeout)
-            .keep_alive_while_idle(true);
+        endpoint_of(&settings)?;
         let selector = PathSelector {
             prefixes: parse_all(&settings.prefixes, |text| {
                 PathPrefix::parse(text)
@@ -55,7 +59,6 @@ impl<T> Reflector<T> {
         Ok(Self {
             backoff: settings.max_backoff / BACKOFF_RATIO,
             settings,
-            endpoint,
             decoder: StreamDecoder::new(selector, compile),
             shared,
             resume_token: String::new(),
@@ -82,7 +85,8 @@ impl<T> Reflector<T> {
     /// Opens one watch stream and reads it to its end.
     async fn watch_once(&mut self) -> Result<(), String> {
         let timeout = self.settings.timeout;
-        let channel = connect(&self.endpoint, &self.settings.server).await;
+        let endpoint = endpoint_of(&self.settings).map_err(|error| error.to_string())?;
+        let channel = connect(&endpoint, &self.settings.server).await;
         let channel = channel.map_err(|error| error.to_string())?;
         let mut client =
             EffectivePolicyServiceClient::new(channel).max_decoding_message_size(MAX_REPLY_BYTES);

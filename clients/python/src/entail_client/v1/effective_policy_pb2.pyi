@@ -345,8 +345,9 @@ class WatchedPath(_message.Message):
     """Number of the answer of the path."""
     @_builtins.property
     def rule_indexes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Index of each rule that `path` names, from the root down; the path can also be looked up by these
-        indexes. More than one where rules delegate to child Routes.
+        """Index of each rule that `path` calls by a name, from the root down; the path can also be looked up by
+        these indexes. A rule without a name (`#0`) has no entry. More than one where rules delegate to child
+        Routes.
         """
 
     def __init__(
