@@ -62,6 +62,15 @@ export class Catalog {
   parents = (id: number) => this.above.of(id);
   nodes = (name: string) => this.byName.get(name) ?? [];
 
+  private lower: Map<string, string> | undefined;
+
+  /** The name with the letters that the topology uses: kinds are not case-sensitive. */
+  canonical(name: string): string {
+    if (this.byName.has(name)) return name;
+    this.lower ??= new Map(this.names.map((one) => [one.toLowerCase(), one]));
+    return this.lower.get(name.toLowerCase()) ?? name;
+  }
+
   /** The best matches of words; all of them must occur. */
   search(text: string, limit: number): { objects: number[]; policies: PolicyEntry[]; more: boolean } {
     const words = text.toLowerCase().split(/[\s]+/).filter(Boolean);

@@ -169,7 +169,7 @@ function Unit({ kind, unit, changed }: { kind: string; unit: UnitExplanation; ch
   return (
     <tr class={changed ? "changed" : ""}>
       <th scope="row">
-        {unit.unit === "*" ? <span class="quiet">whole policy</span> : <code><T>{unit.unit}</T></code>}
+        {unit.unit === "*" ? <span class="quiet">whole policy</span> : <code><T>{unit.unit}</T></code>}{" "}
         {changed && <span class="badge live">changed</span>}
       </th>
       <td>

@@ -222,7 +222,9 @@ export function draw(catalog: Catalog, view: View): Drawing {
   const edges = graph.edges().map(({ v, w }): Edge => {
     const inner = (graph.edge(v, w) as { points: { x: number; y: number }[] }).points.slice(1, -1);
     const [from, to] = [place.get(v)!, place.get(w)!];
-    const points = [{ x: from.x + from.width, y: from.y + from.height / 2 }, ...inner, { x: to.x, y: to.y + to.height / 2 }];
+    const ends = [{ x: from.x + from.width, y: from.y + from.height / 2 }, { x: to.x, y: to.y + to.height / 2 }] as const;
+    // Between neighbouring columns one curve is enough; a longer edge goes around the nodes in between.
+    const points = to.x - from.x < 1.8 * NODE_WIDTH ? ends : [ends[0], ...inner, ends[1]];
     return { key: `${v} ${w}`, from: Number(v), to: rests.has(w) ? -1 : Number(w), points: curve(points) };
   });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
@@ -230,7 +232,7 @@ export function draw(catalog: Catalog, view: View): Drawing {
 }
 
 /** A smooth line from left to right. */
-function curve(points: { x: number; y: number }[]): string {
+function curve(points: readonly { x: number; y: number }[]): string {
   let path = `M${round(points[0]!.x)} ${round(points[0]!.y)}`;
   for (let at = 1; at < points.length; at += 1) {
     const [a, b] = [points[at - 1]!, points[at]!];

@@ -146,7 +146,7 @@ const empty = (value: Json) =>
 export function yamlLines(text: string): Line[] {
   try {
     const value = parseJson(text);
-    const short = scalar(value, false) ?? (flow(value).length <= 48 || empty(value) ? flow(value) : undefined);
+    const short = scalar(value, false) ?? (flow(value).length <= 36 || empty(value) ? flow(value) : undefined);
     if (short !== undefined) return [{ indent: 0, text: short, unit: "" }];
     const lines: Line[] = [];
     block(value, 0, "", lines);

@@ -212,7 +212,7 @@ function Table({ kind, a, b, left, right }: { kind: string; a: string; b: string
                 <th scope="row">
                   <code>
                     <T>{name === "*" ? "whole policy" : name}</T>
-                  </code>
+                  </code>{" "}
                   {!same && <span class="badge part">differs</span>}
                 </th>
                 {[one, other].map((unit, side) => (

@@ -117,12 +117,12 @@ function FindingItem({ finding }: { finding: Finding }) {
   return (
     <li>
       <p class="finding-head">
-        <span class={`badge ${tone}`}>{label}</span>{" "}
+        <span class={`badge ${tone}`}>{label}</span>
         <a href={codeHref(finding.code)}>
           <T>{`${finding.code} ${finding.reason}`}</T>
-        </a>{" "}
+        </a>
         <Subject object={finding.object} />
-        {finding.count > 1n && <span class="quiet"> in {finding.count.toLocaleString("en-US")} places</span>}
+        {finding.count > 1n && <span class="quiet">in {finding.count.toLocaleString("en-US")} places</span>}
       </p>
       <p>
         <T>{finding.message}</T>

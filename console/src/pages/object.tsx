@@ -56,7 +56,7 @@ export function ObjectPage({ name, isPath }: { name: string; isPath: boolean }) 
           <PathCrumbs path={name} link={false} />
         </Title>
       ) : (
-        <ObjectTitle name={name} />
+        <ObjectTitle name={catalog ? catalog.canonical(name) : name} />
       )}
       <Actions name={name} isPath={isPath} />
       <DifferencesBar current={current} dismiss={dismiss} />
@@ -160,7 +160,7 @@ function Actions({ name, isPath }: { name: string; isPath: boolean }) {
 /** What is directly above and below an object in the topology. */
 function Surroundings({ catalog, name }: { catalog: Catalog; name: string }) {
   const asked = parseObject(name);
-  const ids = catalog.nodes(name).length ? catalog.nodes(name) : catalog.nodes(canonical(catalog, name));
+  const ids = catalog.nodes(catalog.canonical(name));
   const above = new Map<string, string>();
   const below = new Map<string, string>();
   for (const id of ids) {
@@ -212,12 +212,6 @@ function Neighbours({ title, nodes, own, compare = false }: { title: string; nod
       </dd>
     </>
   );
-}
-
-/** The name with the letters that the topology uses: kinds are not case-sensitive. */
-function canonical(catalog: Catalog, name: string): string {
-  const asked = name.toLowerCase();
-  return catalog.names.find((one) => one.toLowerCase() === asked) ?? name;
 }
 
 /** The kinds of which no policy has a say here, if that is known. */

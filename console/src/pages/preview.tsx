@@ -94,7 +94,7 @@ export function PreviewPage() {
           Manifests to apply (YAML or JSON, several documents)
           <textarea
             name="manifests"
-            rows={14}
+            rows={manifests || !deletes ? 14 : 4}
             class="code"
             spellcheck={false}
             value={manifests}
@@ -223,7 +223,7 @@ function Changed({ change }: { change: ChangedAnswer }) {
                   <th scope="row">
                     <code>
                       <T>{unit.unit === "*" ? "whole policy" : unit.unit}</T>
-                    </code>
+                    </code>{" "}
                     {unit.beforeJson !== undefined && unit.afterJson === undefined && <span class="badge bad">lost</span>}
                     {unit.beforeJson === undefined && <span class="badge good">new</span>}
                   </th>

@@ -1,6 +1,7 @@
 import { catalogState } from "../catalog";
 import { KindState_State } from "../gen/entail/v1/types_pb";
 import { clock, codeHref, Loading, State, Title } from "../parts";
+import { useState } from "preact/hooks";
 import { session } from "../session";
 import { useStore } from "../store";
 import { Kind, plural, T } from "../text";
@@ -9,6 +10,8 @@ import { Kind, plural, T } from "../text";
 export function ServerPage() {
   const { status, syncedAt, incomplete } = useStore(session);
   const { catalog } = useStore(catalogState);
+  const [all, showAll] = useState(false);
+  const quiet = status?.kinds.filter((kind) => kind.state === KindState_State.COMPLETE && kind.policies === 0n).length ?? 0;
   return (
     <>
       <Title text="Server" />
@@ -66,7 +69,8 @@ export function ServerPage() {
                 </tr>
               </thead>
               <tbody>
-                {[...status.kinds]
+                {status.kinds
+                  .filter((kind) => all || kind.state !== KindState_State.COMPLETE || kind.policies > 0n)
                   .sort((a, b) => Number(a.state === KindState_State.COMPLETE) - Number(b.state === KindState_State.COMPLETE) || Number(b.policies - a.policies))
                   .map((kind) => {
                     const state = incomplete.find((one) => one.kind === kind.kind);
@@ -97,6 +101,13 @@ export function ServerPage() {
               </tbody>
             </table>
           </div>
+          {quiet > 0 && (
+            <p>
+              <button class="link" onClick={() => showAll(!all)}>
+                {all ? "Hide" : "Show"} {plural(quiet, "kind")} without policies
+              </button>
+            </p>
+          )}
           <p class="quiet small">
             <a href="assets/licenses.txt">Licences</a> of what the console contains.
           </p>

@@ -44,14 +44,7 @@ function Loaded({ catalog, view }: { catalog: Catalog; view: string }) {
   );
   const focus = query.get("focus") ?? "";
   const kept = useMemo(() => keptBy(catalog, filter), [catalog, filter]);
-  const focused = useMemo(() => {
-    if (!focus) return [];
-    const exact = catalog.nodes(focus);
-    if (exact.length) return exact;
-    const lower = focus.toLowerCase();
-    const at = catalog.names.findIndex((name) => name.toLowerCase() === lower);
-    return at < 0 ? [] : catalog.nodes(catalog.names[at]!);
-  }, [catalog, focus]);
+  const focused = useMemo(() => (focus ? catalog.nodes(catalog.canonical(focus)) : []), [catalog, focus]);
   return (
     <>
       <Summary catalog={catalog} />
@@ -453,15 +446,15 @@ function GraphNode(props: {
       style={placeOf(box)}
       tabIndex={props.tabIndex}
       aria-pressed={props.selected}
-      aria-label={plain(`${levelText(catalog, box.id)} ${catalog.names[box.id]}, ${plural(attached.length, "policy", "policies")}${bad ? ", not all accepted" : ""}${below ? ", collapsed" : ""}`)}
       title={plain(catalog.names[box.id]!)}
       onFocus={props.onFocus}
       onClick={props.onClick}
     >
-      <span class="level">{levelText(catalog, box.id)}</span>
+      <span class="level">{levelText(catalog, box.id)} </span>
       <span class="node-name">
         <T>{shortName(catalog, box.id)}</T>
       </span>
+      {bad && <span class="visually-hidden"> not all policies are accepted</span>}
       {attached.length > 0 && (
         <span class="node-policies">
           {attached.slice(0, SHOWN_POLICIES).map((policy) => (
@@ -470,7 +463,7 @@ function GraphNode(props: {
               <span class="quiet"> <T>{splitKind(policy.kind)[0]}</T></span>
             </span>
           ))}
-          {attached.length > SHOWN_POLICIES && <span class="node-policy quiet">and {attached.length - SHOWN_POLICIES} more</span>}
+          {attached.length > SHOWN_POLICIES && <span class="node-policy quiet"> and {attached.length - SHOWN_POLICIES} more</span>}
         </span>
       )}
       {below && (

@@ -89,11 +89,11 @@ export function TracePage() {
             ))}
           </select>
         </label>
-        <label class="wide">
+        <label class="grow">
           Headers, one a line
-          <textarea name="headers" rows={2} placeholder="x-env: canary" spellcheck={false} value={form.headers} onInput={change("headers")} />
+          <textarea name="headers" rows={1} placeholder="x-env: canary" spellcheck={false} value={form.headers} onInput={change("headers")} />
         </label>
-        <label class="wide">
+        <label class="grow">
           Why not this rule (optional)
           <input name="why" placeholder="httproute/namespace/name#rule, or rule/name" spellcheck={false} autocomplete="off" value={form.why} onInput={change("why")} />
         </label>
