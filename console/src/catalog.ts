@@ -116,14 +116,39 @@ export class Catalog {
     };
   }
 
-  namespaces(): string[] {
-    const found = new Set<string>();
-    for (let id = 0; id < this.names.length; id += 1) {
-      const parts = this.names[id]!.split("/");
-      if (parts.length > 2) found.add(parts[1]!);
-    }
-    return [...found].sort();
+  private facts = new Map<string, unknown>();
+
+  /** What is computed once for a snapshot. */
+  fact<V>(name: string, compute: (catalog: Catalog) => V): V {
+    if (!this.facts.has(name)) this.facts.set(name, compute(this));
+    return this.facts.get(name) as V;
   }
+}
+
+/** Namespaces and kinds of the objects, and the number of objects at each level. */
+export function overview(catalog: Catalog): { namespaces: string[]; kinds: string[]; levels: Map<string, number> } {
+  return catalog.fact("overview", () => {
+    const namespaces = new Set<string>();
+    const kinds = new Set<string>();
+    const levels = new Map<string, number>();
+    const repeated = new Set<string>();
+    catalog.names.forEach((name, id) => {
+      const level = catalog.levels[id]!;
+      const first = name.indexOf("/");
+      const second = name.indexOf("/", first + 1);
+      if (level !== "Namespace") {
+        kinds.add(name.slice(0, first));
+        if (second > 0) namespaces.add(name.slice(first + 1, second));
+      }
+      // An object at several levels has several nodes; at one level it is one object.
+      if (catalog.nodes(name).length > 1) {
+        if (repeated.has(`${level} ${name}`)) return;
+        repeated.add(`${level} ${name}`);
+      }
+      levels.set(level, (levels.get(level) ?? 0) + 1);
+    });
+    return { namespaces: [...namespaces].sort(), kinds: [...kinds].sort(), levels };
+  });
 }
 
 /** Edges of a graph, by the node that they begin at. */
@@ -169,8 +194,10 @@ export function policyEntry(status: PolicyStatus): PolicyEntry {
   };
 }
 
-// Small pages keep the page responsive while they are decoded.
-const PAGE = 2000;
+// The server walks the whole topology for each page of it, so few large pages are faster. Small pages of policies keep
+// the page responsive while they are decoded.
+const TOPOLOGY_PAGE = 10_000;
+const POLICY_PAGE = 2000;
 
 async function read(): Promise<Catalog> {
   const catalog = new Catalog();
@@ -186,7 +213,7 @@ async function read(): Promise<Catalog> {
   };
   const progress = () => catalogState.update({ read: catalog.names.length + catalog.policies.length });
   for (let pageToken = ""; ; ) {
-    const page = await insight.getTopology({ pageSize: PAGE, pageToken });
+    const page = await insight.getTopology({ pageSize: TOPOLOGY_PAGE, pageToken });
     for (const node of page.nodes) {
       catalog.names[node.id] = node.name;
       catalog.levels[node.id] = one(node.level);
@@ -209,7 +236,7 @@ async function read(): Promise<Catalog> {
     if (!pageToken) break;
   }
   for (let pageToken = ""; ; ) {
-    const page = await insight.listPolicies({ pageSize: PAGE, pageToken });
+    const page = await insight.listPolicies({ pageSize: POLICY_PAGE, pageToken });
     for (const status of page.policies) {
       const entry = policyEntry(status);
       entry.kind = one(entry.kind);

@@ -31,16 +31,20 @@ export function childrenOf(catalog: Catalog, id: number): number[] {
 }
 
 export function parentsOf(catalog: Catalog, id: number): number[] {
-  return [...catalog.parents(id)].filter((parent) => !isFolded(catalog, parent));
+  const found: number[] = [];
+  for (const parent of catalog.parents(id)) if (!isFolded(catalog, parent)) found.push(parent);
+  return found;
 }
 
 /** The nodes that nothing drawn is above, Gateways first. */
 export function rootsOf(catalog: Catalog): number[] {
-  const roots: number[] = [];
-  for (let id = 0; id < catalog.names.length; id += 1)
-    if (!isFolded(catalog, id) && !parentsOf(catalog, id).length) roots.push(id);
-  const rank = (id: number) => ["GatewayClass", "Gateway", "Service"].indexOf(catalog.levels[id]!) + 1 || 9;
-  return roots.sort((a, b) => rank(a) - rank(b) || (catalog.names[a]! < catalog.names[b]! ? -1 : 1));
+  return catalog.fact("roots", () => {
+    const roots: number[] = [];
+    for (let id = 0; id < catalog.names.length; id += 1)
+      if (!isFolded(catalog, id) && !parentsOf(catalog, id).length) roots.push(id);
+    const rank = (id: number) => ["GatewayClass", "Gateway", "Service"].indexOf(catalog.levels[id]!) + 1 || 9;
+    return roots.sort((a, b) => rank(a) - rank(b) || (catalog.names[a]! < catalog.names[b]! ? -1 : 1));
+  });
 }
 
 /** The nodes that the filter keeps: those that match, and everything above and below them. Undefined: all. */

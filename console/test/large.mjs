@@ -1,5 +1,5 @@
 // A world of 20 000 routes: how long the first paint and answers take, and how much memory a tab holds.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, launch, open, serve, test, text, until, work } from "./harness.mjs";
 
@@ -68,6 +68,9 @@ function world(folder) {
   write("policies.yaml", policies);
 }
 
+/** Milliseconds that the server took for the last call of a method. */
+const took = (page, method) => page.evaluate((name) => Math.round(performance.getEntriesByType("resource").filter((one) => one.name.endsWith(`/${name}`)).pop()?.duration ?? 0), method);
+
 const now = (page) => page.evaluate(() => performance.now());
 
 /** Milliseconds from an action until something is on the page. */
@@ -103,8 +106,11 @@ export async function run(binary) {
   await search.fill("");
   const to = (hash) => () => page.evaluate((target) => (window.location.hash = target), hash);
   await report("a route's page", await timed(page, to("#/route/HTTPRoute/team-77/route-17077"), () => document.querySelector("h1")?.textContent.includes("route-17077") && document.querySelector("article.answer")), 200, "ms");
+  await report("the first trace, for which the server prepares its listeners", await timed(page, to("#/trace?host=route-1.large.example"), () => document.querySelector(".resolved")), 1000, "ms");
+  await to("#/server")();
   await report("a trace", await timed(page, to("#/trace?host=route-13370.large.example&path=/order&method=POST"), () => document.querySelector(".resolved")), 200, "ms");
   await report("the page of a policy", await timed(page, to("#/policy/TimeoutPolicy.policies.large.example/edge/ceiling-7"), () => document.querySelector("table.list")), 200, "ms");
+  console.log(`        of which the calls took: Explain ${await took(page, "Explain")} ms, ResolveRequest ${await took(page, "ResolveRequest")} ms, ListAffected ${await took(page, "ListAffected")} ms`);
   await report("the list of policies", await timed(page, to("#/policies"), () => document.querySelector("table.list")), 200, "ms");
   await report("the topology around a route", await timed(page, to("#/topology?view=graph&focus=HTTPRoute/team-77/route-17077"), () => document.querySelectorAll(".graph-node").length > 3), 200, "ms");
   await report("the topology", await timed(page, to("#/topology?view=graph"), () => document.querySelectorAll(".graph-node").length > 30), 500, "ms");
@@ -119,5 +125,8 @@ export async function run(binary) {
   await session.send("HeapProfiler.collectGarbage");
   const { JSHeapUsedSize } = Object.fromEntries((await session.send("Performance.enable"), await session.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
   await report("memory of scripts", Math.round(JSHeapUsedSize / 2 ** 20), 300, "MiB");
+  const { processInfo } = await (await browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
+  const sizes = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/smaps_rollup`, "utf8"))[1]));
+  await report("memory of the tab's process", Math.round(Math.max(...sizes) / 1024), 300, "MiB");
   await page.context().close();
 }

@@ -13,7 +13,7 @@ export function PolicyPage({ kind, namespace, name }: { kind: string; namespace:
   const [pages, setPages] = useState(1);
   const live = useLive(`policy ${policy} ${pages}`, async (signal) => {
     const subject = { case: "policy" as const, value: policy };
-    const whole = await insight.listAffected({ subject, pageSize: 200 }, { signal });
+    const whole = await insight.listAffected({ subject, pageSize: 100 }, { signal });
     for (let left = pages - 1; left > 0 && whole.nextPageToken; left -= 1) {
       const page = await insight.listAffected({ subject, pageSize: 1000, pageToken: whole.nextPageToken }, { signal });
       whole.paths.push(...page.paths);

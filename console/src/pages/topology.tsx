@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { catalogState, type Attached, type Catalog } from "../catalog";
+import { catalogState, overview, type Attached, type Catalog } from "../catalog";
 import {
   childrenOf,
   choose,
@@ -78,18 +78,13 @@ function Loaded({ catalog, view }: { catalog: Catalog; view: string }) {
 function Summary({ catalog }: { catalog: Catalog }) {
   const { incomplete } = useStore(session);
   const counts = useMemo(() => {
-    const objects = new Map<string, Set<string>>();
-    catalog.names.forEach((name, id) => {
-      const level = catalog.levels[id]!;
-      if (!objects.has(level)) objects.set(level, new Set());
-      objects.get(level)!.add(name);
-    });
+    const { levels } = overview(catalog);
     const force = new Map<string, number>();
     for (const policy of catalog.policies) {
       const label = forceLabel(policy.inForce)!;
       force.set(label, (force.get(label) ?? 0) + 1);
     }
-    return { level: (name: string) => objects.get(name)?.size ?? 0, force: (name: string) => force.get(name) ?? 0 };
+    return { level: (name: string) => levels.get(name) ?? 0, force: (name: string) => force.get(name) ?? 0 };
   }, [catalog]);
   const bad = counts.force("not accepted");
   const idle = counts.force("no effect") + counts.force("on no path");
@@ -119,14 +114,7 @@ function Summary({ catalog }: { catalog: Catalog }) {
 }
 
 function Controls({ catalog, filter, view }: { catalog: Catalog; filter: Filter; view: string }) {
-  const namespaces = useMemo(() => catalog.namespaces(), [catalog]);
-  const kinds = useMemo(() => {
-    const found = new Set<string>();
-    catalog.names.forEach((name, id) => {
-      if (catalog.levels[id] !== "Namespace") found.add(name.slice(0, name.indexOf("/")));
-    });
-    return [...found].sort();
-  }, [catalog]);
+  const { namespaces, kinds } = overview(catalog);
   const policies = useMemo(() => [...new Set(catalog.policies.map((policy) => policy.kind))], [catalog]);
   const choice = (label: string, name: string, value: string, values: string[]) => (
     <label>
