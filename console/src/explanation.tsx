@@ -165,6 +165,18 @@ function Stack({ kind, path, explanation }: { kind: string; path: string; explan
   );
 }
 
+/** A value that is overridden: short ones are crossed out, because long ones would be hard to read. */
+function Former({ json }: { json: string }) {
+  const text = oneLine(json);
+  return (
+    <del class={text.length > 32 ? "long" : ""}>
+      <code>
+        <T>{text}</T>
+      </code>
+    </del>
+  );
+}
+
 function Unit({ kind, unit, changed }: { kind: string; unit: UnitExplanation; changed: boolean }) {
   return (
     <tr class={changed ? "changed" : ""}>
@@ -184,11 +196,7 @@ function Unit({ kind, unit, changed }: { kind: string; unit: UnitExplanation; ch
                 <span class="quiet">overrides </span>
                 <PolicyLink kind={kind} policy={other.policy!} />
                 {": "}
-                <del>
-                  <code>
-                    <T>{oneLine(other.valueJson)}</T>
-                  </code>
-                </del>
+                <Former json={other.valueJson} />
                 {other.unit !== unit.unit && (
                   <span class="quiet">
                     {" at "}

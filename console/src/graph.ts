@@ -90,7 +90,7 @@ export interface View {
 }
 
 const BUDGET = 110;
-const FEW = 24;
+export const FEW = 12;
 
 /**
  * Chooses what is drawn: level by level from the top while it stays readable. With a focus: the object, what is above it,
@@ -215,7 +215,8 @@ export function draw(catalog: Catalog, view: View): Drawing {
     graph.setNode(key, { width: NODE_WIDTH, height: 30 });
     if (rest.parent >= 0) graph.setEdge(String(rest.parent), key);
   }
-  layout(graph);
+  if (!graph.edges().length) inGrid(graph);
+  else layout(graph);
   const rests = new Map(view.rests.map((rest) => [`rest ${rest.parent}`, rest]));
   const boxes = graph.nodes().map((key): Box => {
     const { x, y, width, height } = graph.node(key) as { x: number; y: number; width: number; height: number };
@@ -233,6 +234,24 @@ export function draw(catalog: Catalog, view: View): Drawing {
   });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return { boxes, edges, width, height };
+}
+
+/** Nodes without edges in columns, because one column of them would be long. */
+function inGrid(graph: Graph): void {
+  const keys = graph.nodes();
+  const columns = Math.min(keys.length, 5);
+  const width = NODE_WIDTH + 48;
+  let [top, rowHeight] = [0, 0];
+  keys.forEach((key, at) => {
+    const node = graph.node(key) as { x: number; y: number; width: number; height: number };
+    if (at % columns === 0) {
+      top += rowHeight + (at ? 12 : 2);
+      rowHeight = Math.max(...keys.slice(at, at + columns).map((one) => (graph.node(one) as { height: number }).height));
+    }
+    node.x = 2 + (at % columns) * width + NODE_WIDTH / 2;
+    node.y = top + node.height / 2;
+  });
+  graph.setGraph({ width: columns * width - 44, height: top + rowHeight + 2 });
 }
 
 /** A smooth line from left to right. */

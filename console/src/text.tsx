@@ -87,7 +87,7 @@ export function Value({ json }: { json: string }) {
   const lines = yamlLines(json);
   if (lines.length === 1)
     return (
-      <code class={/^[[{]/.test(lines[0]!.text) ? "value" : "value scalar"}>
+      <code class={lines[0]!.unit || /^[[{]/.test(lines[0]!.text) ? "value" : "value scalar"}>
         <T>{lines[0]!.text}</T>
       </code>
     );

@@ -154,7 +154,7 @@ export async function run(subject) {
     check((await text(page.locator(".graph-detail"))).includes("platform/nobody-waits TimeoutPolicy"), "the policies of the node are not listed");
     await page.getByRole("button", { name: "Collapse" }).click();
     await until(async () => (await page.locator(".graph-node").count()) < 23, "the node is collapsed");
-    check(/routes?.* below/.test(await text(gateway)), "the collapsed node has no counts");
+    check(/\d+ routes?/.test(await text(gateway)), "the collapsed node has no counts");
     await page.getByRole("button", { name: "Expand" }).click();
     await until(async () => (await page.locator(".graph-node").count()) === 23, "the node is expanded");
     await page.keyboard.press("Tab");

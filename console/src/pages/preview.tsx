@@ -227,10 +227,10 @@ function Changed({ change }: { change: ChangedAnswer }) {
                     {unit.beforeJson !== undefined && unit.afterJson === undefined && <span class="badge bad">lost</span>}
                     {unit.beforeJson === undefined && <span class="badge good">new</span>}
                   </th>
-                  <td class={unit.beforeJson === unit.afterJson ? "" : "before"}>
+                  <td class={unit.beforeJson === unit.afterJson || unit.beforeJson === undefined ? "" : "before"}>
                     <Side kind={change.kind} json={unit.beforeJson} origin={unit.beforeOrigin} />
                   </td>
-                  <td class={unit.beforeJson === unit.afterJson ? "" : "after"}>
+                  <td class={unit.beforeJson === unit.afterJson || unit.afterJson === undefined ? "" : "after"}>
                     <Side kind={change.kind} json={unit.afterJson} origin={unit.afterOrigin} />
                   </td>
                 </tr>

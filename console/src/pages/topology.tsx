@@ -5,6 +5,7 @@ import {
   choose,
   countBelow,
   draw,
+  FEW,
   isEmpty,
   keptBy,
   parentsOf,
@@ -229,13 +230,18 @@ function GraphView({ catalog, kept, focus, filter }: { catalog: Catalog; kept: S
   useLayoutEffect(() => {
     const width = frame.current?.clientWidth ?? 0;
     const fitting = (width - 2) / Math.max(1, drawing.width);
-    setScale(fitting >= 1 ? 1 : Math.max(0.75, fitting));
+    const first = fitting >= 1 ? 1 : Math.max(0.75, fitting);
+    setScale(first);
+    // What the page is about may be in the middle of a tall graph.
+    const center = drawing.boxes.find((box) => box.id === (focus[0] ?? view.nodes[0]));
+    if (center && drawing.edges.length)
+      requestAnimationFrame(() => frame.current?.scrollTo(0, first * (center.y + center.height / 2) - frame.current.clientHeight / 2 + 12));
   }, []);
 
   const selected = view.nodes.find((id) => catalog.names[id] === selectedName);
   const related = useMemo(() => (selected === undefined ? undefined : relatedTo(catalog, selected)), [catalog, selected]);
 
-  const open = (id: number, count = 24) => {
+  const open = (id: number, count = FEW) => {
     const name = id < 0 ? "" : catalog.names[id]!;
     setOpened(new Map(opened).set(name, count));
     if (closed.has(name)) {
@@ -309,7 +315,7 @@ function GraphView({ catalog, kept, focus, filter }: { catalog: Catalog; kept: S
                   class="graph-rest"
                   tabIndex={box.key === tabStop ? 0 : -1}
                   style={placeOf(box)}
-                  onClick={() => open(box.rest!.parent, (opened.get(box.rest!.parent < 0 ? "" : catalog.names[box.rest!.parent]!) ?? 24) + 24)}
+                  onClick={() => open(box.rest!.parent, (opened.get(box.rest!.parent < 0 ? "" : catalog.names[box.rest!.parent]!) ?? FEW) + 2 * FEW)}
                 >
                   {box.rest.count.toLocaleString("en-US")} more
                 </button>
@@ -456,9 +462,10 @@ function GraphNode(props: {
       )}
       {below && (
         <span class="node-below">
+          <span aria-hidden="true">▸ </span>
           {below.more && "over "}
-          {below.routes > 0 ? plural(below.routes, "route") : "more"}
-          {below.policies > 0 && `, ${plural(below.policies, "policy", "policies")}`} below
+          {below.routes > 0 ? plural(below.routes, "route") : "more below"}
+          {below.policies > 0 && `, ${plural(below.policies, "policy", "policies")}`}
         </span>
       )}
     </button>

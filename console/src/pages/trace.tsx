@@ -239,9 +239,9 @@ function Backend({ backend, total }: { backend: ResolvedBackend; total: number }
   return (
     <div class="backend">
       <p>
-        <meter min={0} max={100} value={share} aria-label="Share of the requests">
-          {share} %
-        </meter>{" "}
+        <span class="share" aria-hidden="true">
+          <span style={{ width: `${share}%` }} />
+        </span>{" "}
         <strong>{share} %</strong> <span class="quiet">weight {backend.weight}</span> <ObjectLink object={backend.backend} />{" "}
         {backend.path && <a class="small" href={pathHref(backend.path)}>its path</a>}
       </p>
