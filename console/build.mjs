@@ -1,13 +1,13 @@
 // Builds the page from src into a folder: index.html, assets/app.js, assets/app.css, assets/licenses.txt, and each of
-// them compressed. Usage: node build.mjs OUT FINDINGS [--watch]. Called by console/build.
+// them compressed. Usage: node build.mjs OUT FINDINGS LICENSE. Called by console/build.
 import { build } from "esbuild";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { constants, gzipSync } from "node:zlib";
 
 const root = dirname(fileURLToPath(import.meta.url));
-const [out, findings] = process.argv.slice(2);
+const [out, findings, license] = process.argv.slice(2);
 
 const codes = Object.fromEntries(
   readdirSync(findings)
@@ -37,18 +37,24 @@ const result = await build({
 await build({ absWorkingDir: root, entryPoints: { app: "src/app.css" }, minify: true, target: ["chrome111", "firefox113", "safari16.2"], outdir: join(out, "assets"), logLevel: "warning" });
 cpSync(join(root, "src/index.html"), join(out, "index.html"));
 
-const packages = new Set();
+// The licences of what is bundled. Packages without a file of their licence have it in the first comment of their files.
+const packages = new Map();
 for (const input of Object.keys(result.metafile.inputs)) {
-  const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input);
-  if (match) packages.add(match[1]);
+  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+  if (!name) continue;
+  if (!packages.has(name)) packages.set(name, new Set());
+  const comment = /^(?:\/\/.*\n)+/.exec(readFileSync(join(root, input), "utf8"))?.[0];
+  if (comment?.includes("Copyright")) packages.get(name).add(comment.replace(/^\/\/ ?/gm, "").trim());
 }
-const licenses = [...packages].sort().map((name) => {
+const licenses = [...packages].sort().map(([name, comments]) => {
   const folder = join(root, "node_modules", name);
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
-  return `${name} ${version} (${license})\n\n${file && existsSync(join(folder, file)) ? readFileSync(join(folder, file), "utf8").trim() : "See the license of that name."}\n`;
+  const texts = file ? [readFileSync(join(folder, file), "utf8").trim()] : [...comments].sort();
+  return `${name} ${version}, ${license}\n\n${texts.join("\n\n")}\n`;
 });
-writeFileSync(join(out, "assets/licenses.txt"), `The console contains:\n\n${licenses.join(`\n${"-".repeat(72)}\n\n`)}`);
+const apache = readFileSync(license, "utf8");
+writeFileSync(join(out, "assets/licenses.txt"), [`The console contains:\n`, ...licenses, apache].join(`\n${"-".repeat(72)}\n\n`));
 
 for (const name of ["index.html", "assets/app.js", "assets/app.css", "assets/licenses.txt"]) {
   const file = join(out, name);
