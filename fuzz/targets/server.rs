@@ -104,7 +104,7 @@ impl FuzzServer {
         let Address::Tcp(address) = listener.address().clone() else {
             panic!("a TCP address was bound");
         };
-        runtime.spawn(server.run(vec![listener], None, Duration::ZERO, future::pending()));
+        runtime.spawn(server.run(listener.into(), Duration::ZERO, future::pending()));
         Self {
             runtime,
             snapshot,

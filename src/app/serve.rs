@@ -21,7 +21,7 @@ use super::{AppError, ServeSettings, cluster, reviews};
 use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
 use crate::insight::SourceProblems;
 use crate::server::{
-    AccessRules, BoundListener, Certificates, EnvoySettings, Health, HttpVersion, Security,
+    AccessRules, Certificates, EnvoySettings, Health, HttpVersion, ListenerSet, Security,
     ServeError, Server, ServiceContext, TlsFiles,
 };
 use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
@@ -137,7 +137,7 @@ pub async fn serve(
     let cluster = cluster.map(|cluster| (cluster, desired_receiver));
     let source = Source::new(&settings, cluster, scopes, &mut checkpoints);
     let background = start_background(source, reconciler, certificates);
-    let listeners = (sockets.all, sockets.health, settings.drain_timeout);
+    let listeners = (sockets.served, settings.drain_timeout);
     let tasks = (background, admission, progress);
     let result = run_until(server, listeners, tasks, shutdown).await;
     checkpoints.shut_down().await;
@@ -159,7 +159,7 @@ fn service_context(
 /// Runs the server until shutdown, which ends the background tasks, and then ends the webhook.
 async fn run_until(
     server: Server,
-    (all, health, drain): (Vec<BoundListener>, Option<BoundListener>, Duration),
+    (listeners, drain): (ListenerSet, Duration),
     (mut background, admission, progress): (
         JoinSet<()>,
         Option<AdmissionTasks>,
@@ -172,7 +172,7 @@ async fn run_until(
         progress.is_stopping.store(true, Ordering::Relaxed);
         background.shutdown().await;
     };
-    let result = server.run(all, health, drain, shutdown).await;
+    let result = server.run(listeners, drain, shutdown).await;
     // If a listener failed, `shutdown` did not complete and the background tasks still run.
     background.shutdown().await;
     if let Some(admission) = admission {

@@ -2,14 +2,12 @@
 
 use super::{AppError, ServeSettings, port_file};
 use crate::config::ListenConfig;
-use crate::server::{Address, BoundListener};
+use crate::server::{Address, BoundListener, ListenerSet};
 
 /// The bound listeners of a server.
 pub(super) struct BoundListeners {
-    /// Listeners of all gRPC services.
-    pub all: Vec<BoundListener>,
-    /// Listener of the health service alone.
-    pub health: Option<BoundListener>,
+    /// Listeners of the services and of the console.
+    pub served: ListenerSet,
     /// Listeners of the admin server: metrics and readiness over HTTP.
     pub admin: Vec<BoundListener>,
     /// Listener of the admission webhook.
@@ -27,6 +25,8 @@ pub struct BoundAddresses {
     pub admin: Vec<Address>,
     /// Address of the admission webhook.
     pub admission: Option<Address>,
+    /// Address of the console.
+    pub console: Option<Address>,
 }
 
 impl BoundListeners {
@@ -36,35 +36,31 @@ impl BoundListeners {
         for address in &config.all {
             all.push(bind(address).await?);
         }
-        let health = match &config.health {
-            Some(address) => Some(bind(address).await?),
-            None => None,
-        };
         let tcp = config.admin.map(Address::Tcp);
         let unix = settings.admin_socket.clone().map(Address::Unix);
         let mut admin = Vec::new();
         for address in tcp.into_iter().chain(unix) {
             admin.push(bind(&address).await?);
         }
-        let admission = match config.admission.map(Address::Tcp) {
-            Some(address) => Some(bind(&address).await?),
-            None => None,
-        };
         Ok(Self {
-            all,
-            health,
+            served: ListenerSet {
+                all,
+                health: bind_if(config.health.as_ref()).await?,
+                console: bind_if(config.console.map(Address::Tcp).as_ref()).await?,
+            },
             admin,
-            admission,
+            admission: bind_if(config.admission.map(Address::Tcp).as_ref()).await?,
         })
     }
 
     fn addresses(&self) -> BoundAddresses {
         let of = |listener: &BoundListener| listener.address().clone();
         BoundAddresses {
-            all: self.all.iter().map(of).collect(),
-            health: self.health.as_ref().map(of),
+            all: self.served.all.iter().map(of).collect(),
+            health: self.served.health.as_ref().map(of),
             admin: self.admin.iter().map(of).collect(),
             admission: self.admission.as_ref().map(of),
+            console: self.served.console.as_ref().map(of),
         }
     }
 
@@ -89,12 +85,23 @@ impl BoundListeners {
             health = addresses.health.as_ref().map(Address::to_string),
             admin = addresses.admin.first().map(Address::to_string),
             admission = addresses.admission.as_ref().map(Address::to_string),
+            console = addresses
+                .console
+                .as_ref()
+                .map(|address| format!("http://{address}/")),
             tls = settings.tls.is_some(),
             manifests = manifests.join(" "),
             cluster = settings.inputs.cluster.is_some(),
             "starting"
         );
         Ok(addresses)
+    }
+}
+
+async fn bind_if(address: Option<&Address>) -> Result<Option<BoundListener>, AppError> {
+    match address {
+        Some(address) => bind(address).await.map(Some),
+        None => Ok(None),
     }
 }
 

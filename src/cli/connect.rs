@@ -213,6 +213,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<ExitStatus, CliError> {
         admin_socket: args.admin_socket.clone(),
         tls: args.tls_files(),
         admission: args.admission_settings(),
+        console_listen: args.console_listen.clone(),
         data_plane_sans: args.data_plane_sans.clone(),
         insight_sans: args.insight_sans.clone(),
         callers: args.callers.clone(),

@@ -145,7 +145,9 @@ pub struct ServeSettings {
     pub admin_listen: Option<String>,
     /// Unix socket of the same HTTP server, which also changes the log filter.
     pub admin_socket: Option<PathBuf>,
-    /// Certificates. If set, TCP listeners require TLS, except those of health and metrics.
+    /// Address of the console, a page in the browser: `IP:PORT`, on loopback.
+    pub console_listen: Option<String>,
+    /// Certificates. If set, TCP listeners require TLS, except those of health, metrics and the console.
     pub tls: Option<TlsFiles>,
     /// The admission webhook, which is disabled without it.
     pub admission: Option<AdmissionSettings>,
@@ -188,6 +190,8 @@ pub struct ListenConfig {
     pub admin: Option<SocketAddr>,
     /// Address of the admission webhook.
     pub admission: Option<SocketAddr>,
+    /// Address of the console.
+    pub console: Option<SocketAddr>,
     /// Client certificate names by service, if there is no file of access rules.
     pub lists: AllowLists,
 }
@@ -202,6 +206,7 @@ impl Default for ServeSettings {
             admin_socket: None,
             tls: None,
             admission: None,
+            console_listen: None,
             data_plane_sans: Vec::new(),
             insight_sans: Vec::new(),
             callers: None,
@@ -278,6 +283,7 @@ impl ServeSettings {
         let health = valid(self.health_address(&all), &mut errors);
         let admin = valid(self.admin_address(), &mut errors);
         let admission = valid(self.admission_address(), &mut errors);
+        let console = valid(self.console_address(), &mut errors);
         let lists = self.allow_lists(&mut errors);
         errors.extend(self.missing_cluster_problems());
         errors.extend(self.exposed_token_problem(&all));
@@ -299,6 +305,7 @@ impl ServeSettings {
                 health,
                 admin,
                 admission,
+                console,
                 lists,
             })
         } else {
@@ -368,6 +375,38 @@ impl ServeSettings {
                 "`--admission-listen {text}` is a Unix socket: API servers need `IP:PORT`"
             )),
         }
+    }
+
+    /// The address of the console. Browsers have no client certificate, so what restricts callers by certificates must not
+    /// be passed by it.
+    fn console_address(&self) -> Result<Option<SocketAddr>, String> {
+        let Some(text) = self.console_listen.as_deref() else {
+            return Ok(None);
+        };
+        let address: Address = text
+            .parse()
+            .map_err(|error| format!("--console-listen: {error}"))?;
+        let Address::Tcp(address) = address else {
+            return Err(format!(
+                "`--console-listen {text}` is a Unix socket: browsers need `IP:PORT`"
+            ));
+        };
+        if !address.ip().is_loopback() {
+            return Err(format!(
+                "`--console-listen {text}` is not a loopback address: use `127.0.0.1:{}`, and reach it by `kubectl \
+                 port-forward` or through SSH",
+                address.port()
+            ));
+        }
+        let has_rules = self.callers.is_some() || !self.insight_sans.is_empty();
+        if has_rules && self.insight_auth != InsightAuth::Kubernetes {
+            return Err(
+                "`--console-listen` would show everything to each process on this machine, while `--callers` or \
+                 `--insight-san` restrict who may ask: set `--insight-auth kubernetes`, so that the console requires a token"
+                    .to_owned(),
+            );
+        }
+        Ok(Some(address))
     }
 
     fn allow_lists(&self, errors: &mut Vec<String>) -> AllowLists {

@@ -89,6 +89,36 @@ fn the_webhook_listens_for_everybody_only_if_that_is_asked_for() {
 }
 
 #[test]
+fn the_console_is_on_loopback_and_shows_no_more_than_certificates_permit() {
+    let console = |listen: &str| ServeSettings {
+        console_listen: Some(listen.to_owned()),
+        ..settings()
+    };
+    let checked = console("[::1]:1").check().unwrap();
+    assert!(checked.console.is_some());
+    let mut restricted = console("127.0.0.1:1");
+    restricted.tls = Some(TlsFiles {
+        cert: "tls.crt".into(),
+        key: "tls.key".into(),
+        client_ca: Some("ca.crt".into()),
+    });
+    restricted.check().unwrap();
+    restricted.insight_sans = vec!["ana.svc".to_owned()];
+    for (invalid, expected) in [
+        (console("0.0.0.0:1"), "kubectl port-forward"),
+        (console("unix:/x"), "is a Unix socket"),
+        (console("nowhere"), "--console-listen: `nowhere`"),
+        (restricted, "--insight-auth kubernetes"),
+    ] {
+        let errors = invalid.check().unwrap_err();
+        assert!(
+            errors.len() == 1 && errors[0].contains(expected),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
 fn a_non_loopback_address_needs_the_insecure_flag() {
     let mut open = settings();
     open.listen = vec!["0.0.0.0:1".to_owned()];

@@ -7,6 +7,7 @@
 
 mod access;
 mod admission;
+mod console;
 mod envoy;
 mod serve;
 mod services;
@@ -35,7 +36,7 @@ pub use admission::limits::{
     DEFAULT_MAX_CONNECTIONS_PER_CLIENT, Limits,
 };
 pub use envoy::{EnvoyCounters, EnvoyDialect, EnvoyDocument, EnvoySettings};
-pub use serve::{CallerLoad, Security, ServeError, Server};
+pub use serve::{CallerLoad, ListenerSet, Security, ServeError, Server};
 pub use services::health::Health;
 pub use tls::certificates::{Certificates, HttpVersion, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};

@@ -17,6 +17,7 @@ use crate::server::admission::concurrency::ConcurrencyLimiter;
 use crate::server::admission::connections::{ConnectionLimits, ConnectionTable};
 use crate::server::admission::held_bytes::{HeldBytes, UNREAD_TICKS};
 use crate::server::admission::limits::PROBE_REQUEST_BYTES;
+use crate::server::console;
 use crate::server::envoy::{AuthorizationHandler, EnvoyCounters, EnvoySettings};
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
@@ -58,6 +59,8 @@ pub struct Server {
     connections: Arc<ConnectionTable>,
     /// The connections of the health listener.
     probes: Arc<ConnectionTable>,
+    /// The connections of the console.
+    browsers: Arc<ConnectionTable>,
 }
 
 /// What callers make the server hold.
@@ -71,6 +74,26 @@ pub struct CallerLoad {
     pub held_bytes: Arc<HeldBytes>,
     /// The open connections, without those of the health listener.
     pub connections: Arc<ConnectionTable>,
+}
+
+/// The listeners of a server.
+#[derive(Debug, Default)]
+pub struct ListenerSet {
+    /// Listeners of all gRPC services.
+    pub all: Vec<BoundListener>,
+    /// Listener of the health service alone.
+    pub health: Option<BoundListener>,
+    /// Listener of the console.
+    pub console: Option<BoundListener>,
+}
+
+impl From<BoundListener> for ListenerSet {
+    fn from(listener: BoundListener) -> Self {
+        Self {
+            all: vec![listener],
+            ..Self::default()
+        }
+    }
 }
 
 /// TLS and access control.
@@ -109,6 +132,12 @@ impl Server {
             per_client: limits.health_connections.div_ceil(2),
             arrival: ARRIVAL,
         });
+        // All browsers are on this machine.
+        let browsers = table(ConnectionLimits {
+            total: console::CONNECTIONS,
+            per_client: console::CONNECTIONS,
+            arrival: ARRIVAL,
+        });
         Self {
             answers,
             health,
@@ -122,6 +151,7 @@ impl Server {
             held_bytes,
             connections,
             probes,
+            browsers,
         }
     }
 
@@ -160,16 +190,14 @@ impl Server {
         Arc::clone(&self.bounds)
     }
 
-    /// Serves all services on `listeners`, and only health on `health_alone`, until `shutdown`
-    /// completes. Then sets the health to NOT_SERVING, stops accepting connections, and waits up to
+    /// Serves on listeners until `shutdown` completes. Then sets the health to NOT_SERVING, stops accepting connections, and waits up to
     /// `drain` for the requests in progress.
     ///
     /// # Errors
     /// Returns an error if a listener failed.
     pub async fn run(
         self,
-        listeners: Vec<BoundListener>,
-        health_alone: Option<BoundListener>,
+        listeners: ListenerSet,
         drain: Duration,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
@@ -177,7 +205,7 @@ impl Server {
         let services = self.fast_path(self.services(&stop)?);
         let mut serving = JoinSet::new();
         let accept_config = self.accept_config();
-        for listener in listeners {
+        for listener in listeners.all {
             serving.spawn(accept(
                 (listener, accept_config.clone()),
                 services.clone(),
@@ -185,15 +213,20 @@ impl Server {
                 stop.clone(),
             ));
         }
+        if let Some(listener) = listeners.console {
+            let (acceptor, _file) = Acceptor::of(listener);
+            let incoming = connections(acceptor, self.plain(&self.browsers));
+            let (limits, stop) = (self.limits.clone(), stop.clone());
+            let follows = self.security.reviews.is_none();
+            serving.spawn(async move {
+                console::serve(incoming, services, (&limits, follows), stop).await;
+            });
+        }
         let mut probes = JoinSet::new();
-        if let Some(listener) = health_alone {
+        if let Some(listener) = listeners.health {
             let health = self.health_alone();
-            // Kubelet probes do not use TLS. Their connections have a limit of their own.
-            let accept_config = AcceptConfig {
-                certificates: None,
-                connections: Arc::clone(&self.probes),
-                ..self.accept_config()
-            };
+            // Kubelet probes do not use TLS.
+            let accept_config = self.plain(&self.probes);
             probes.spawn(accept(
                 (listener, accept_config),
                 health,
@@ -233,6 +266,15 @@ impl Server {
         }
     }
 
+    /// Accepts connections without TLS, which have limits of their own.
+    fn plain(&self, connections: &Arc<ConnectionTable>) -> AcceptConfig {
+        AcceptConfig {
+            certificates: None,
+            connections: Arc::clone(connections),
+            ..self.accept_config()
+        }
+    }
+
     /// Ends the connections whose callers do not read their replies. Never completes.
     async fn end_unread(&self) {
         let interval = self.limits.reply_progress / UNREAD_TICKS;
@@ -241,6 +283,7 @@ impl Server {
             let tick = self.held_bytes.advance();
             self.connections.end_unread(tick);
             self.probes.end_unread(tick);
+            self.browsers.end_unread(tick);
         }
     }
 

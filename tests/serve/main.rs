@@ -13,6 +13,7 @@ mod admin;
 mod admission;
 mod assertions;
 mod callers;
+mod console;
 mod drain;
 mod envoy;
 mod follow;

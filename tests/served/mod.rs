@@ -36,7 +36,7 @@ pub fn serve(limits: Limits) -> TestServer {
         bound.send(listener.address().to_string()).unwrap();
         let health = Health::new().await;
         Server::new(answers, health, limits, Security::default())
-            .run(vec![listener], None, Duration::ZERO, future::pending())
+            .run(listener.into(), Duration::ZERO, future::pending())
             .await
             .unwrap();
     });

@@ -104,7 +104,11 @@ pub struct ServeArgs {
     /// that it names itself. Everybody who may change an object sees these names.
     #[arg(long, requires = "admission_listen")]
     pub admission_full_names: bool,
-    /// Server certificate chain in PEM. TCP listeners then require TLS.
+    /// Address of the console, a page in the browser: `127.0.0.1:PORT`. It shows what PolicyInsightService answers, and
+    /// requires a token with `--insight-auth kubernetes`.
+    #[arg(long, value_name = "ADDR")]
+    pub console_listen: Option<String>,
+    /// Server certificate chain in PEM. TCP listeners then require TLS, except those of health, metrics and the console.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Private key of the certificate in PEM.

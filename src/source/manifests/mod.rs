@@ -11,6 +11,7 @@ mod files;
 mod json;
 mod limits;
 mod merge;
+mod problem;
 mod read;
 mod refusal;
 mod scan;
@@ -19,48 +20,17 @@ mod split;
 mod watch;
 mod watcher;
 
-use std::fmt;
-
-use entail_core::model::{Change, ObjectKey};
+use entail_core::model::Change;
 
 pub use defaults::CrdSchemas;
 pub use limits::Limits;
+pub use problem::{Problem, ProblemKind};
 pub use read::{
     ManifestError, ManifestObject, ParsedManifest, read_documents, read_objects, read_values,
 };
 pub use scan::Manifests;
 pub use scopes::KindScopes;
 pub use watch::watch;
-
-/// The kind of a [`Problem`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ProblemKind {
-    /// A document is not valid YAML or exceeds a limit, or a file is too long.
-    Broken,
-    /// A document is not a Kubernetes object.
-    Malformed,
-    /// An object is in two places; the later one is used.
-    Duplicate,
-    /// A file or directory cannot be read.
-    Unreadable,
-}
-
-/// A problem in the manifests.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// The file or directory; characters that are not Unicode are replaced.
-    pub path: String,
-    /// The line, if the problem is at one.
-    pub line: Option<u32>,
-    /// Human-readable description with the remedy.
-    pub message: String,
-    /// The kind of the problem.
-    pub kind: ProblemKind,
-    /// Whether the last good version stays in use.
-    pub kept_last_good: bool,
-    /// The object with the problem, if it is known.
-    pub about: Option<ObjectKey>,
-}
 
 /// The result of reading the files once.
 #[derive(Clone, Debug, Default)]
@@ -74,18 +44,6 @@ pub struct Scan {
     pub files: usize,
 }
 
-impl ProblemKind {
-    /// Returns the name of the kind in logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProblemKind::Broken => "Broken",
-            ProblemKind::Malformed => "Malformed",
-            ProblemKind::Duplicate => "Duplicate",
-            ProblemKind::Unreadable => "Unreadable",
-        }
-    }
-}
-
 impl Scan {
     /// Returns whether something could not be read and has no last good version. Objects may then be
     /// missing, and a server that has just started is not ready.
@@ -95,26 +53,5 @@ impl Scan {
                 matches!(problem.kind, ProblemKind::Broken | ProblemKind::Unreadable);
             may_hide_objects && !problem.kept_last_good
         })
-    }
-}
-
-impl fmt::Display for Problem {
-    /// Formats the problem as `path:line: message`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.path)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": {}", self.message)?;
-        if self.kept_last_good {
-            f.write_str(" (its last good version stays in use)")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for ProblemKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -1,0 +1,187 @@
+//! The console: a page in the browser, and gRPC-web for it, over HTTP/1.1 on loopback.
+//!
+//! The page asks `PolicyInsightService` like every other caller, with the same limits, and with a token if one is required.
+//! What the browser of somebody else can do is bounded by the browser: requests that another site makes are refused.
+
+mod assets;
+mod origin;
+
+use std::convert::Infallible;
+use std::pin::pin;
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio_stream::Stream;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic_web::GrpcWebLayer;
+use tower::{Layer, ServiceExt};
+
+use crate::server::Limits;
+use crate::server::access::peer::Peer;
+use crate::server::admission::connections::EndReason;
+use crate::server::transport::connection::{Connection, serve_each};
+use crate::server::transport::fast_path::FastPathService;
+use crate::server::transport::http2::Lifetime;
+use assets::Asset;
+
+/// Maximum number of connections. A browser opens six.
+pub(super) const CONNECTIONS: usize = 64;
+/// Maximum size of the headers of a request, in bytes: a token of a cluster has a few KB.
+const HEADER_BYTES: usize = 32 * 1024;
+/// What the page may load and who may embed it: nothing from elsewhere, and nobody.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The headers of all responses.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (header::CACHE_CONTROL, "no-cache"),
+];
+
+/// Answers the requests of all connections.
+#[derive(Clone)]
+struct Handler {
+    services: FastPathService,
+    /// Whether the page may follow the effective policies: `EffectivePolicyService` does not review the rights of a caller.
+    follows: bool,
+}
+
+/// Serves on connections until `stop` is cancelled and they are closed.
+pub(super) async fn serve(
+    incoming: impl Stream<Item = Connection>,
+    services: FastPathService,
+    (limits, follows): (&Limits, bool),
+    stop: CancellationToken,
+) {
+    let handler = Handler { services, follows };
+    let connections = serve_each(incoming, &stop, |connection| {
+        let lifetime = Lifetime::of(&connection, limits);
+        serve_connection(connection, handler.clone(), lifetime, stop.clone())
+    });
+    let mut connections = connections.await;
+    while connections.join_next().await.is_some() {}
+}
+
+/// Serves on a connection until the browser closes it, or it has to end.
+async fn serve_connection(
+    connection: Connection,
+    handler: Handler,
+    lifetime: Lifetime,
+    stop: CancellationToken,
+) {
+    let peer = connection.peer().clone();
+    let service = service_fn(move |request| {
+        let (handler, peer) = (handler.clone(), peer.clone());
+        async move { Ok::<_, Infallible>(handler.answer(request, peer).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).max_buf_size(HEADER_BYTES);
+    let mut serving = pin!(http.serve_connection(TokioIo::new(connection), service));
+    let result = tokio::select! {
+        result = &mut serving => result,
+        reason = lifetime.end() => match reason {
+            EndReason::Silent | EndReason::Evicted | EndReason::Unread => return,
+            EndReason::CertificateExpired | EndReason::Age => {
+                serving.as_mut().graceful_shutdown();
+                serving.await
+            }
+        },
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "connection of the console failed");
+    }
+}
+
+impl Handler {
+    async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        peer.connection().called();
+        let mut response = match self.routed(request, peer).await {
+            Ok(response) => response,
+            Err((status, message)) => refusal(status, message),
+        };
+        let headers = response.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    async fn routed(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response<Body>, (StatusCode, &'static str)> {
+        let forbidden = |why| (StatusCode::FORBIDDEN, why);
+        origin::check_host(request.headers()).map_err(forbidden)?;
+        let path = request.uri().path();
+        if let Some(asset) = Asset::find(path) {
+            return match *request.method() {
+                Method::GET | Method::HEAD => Ok(asset.response(request.headers())),
+                _ => Err((StatusCode::METHOD_NOT_ALLOWED, "use GET")),
+            };
+        }
+        // The page itself tells nothing, so that links to it may be followed from anywhere.
+        origin::check_site(request.headers()).map_err(forbidden)?;
+        let is_insight = path.starts_with("/entail.v1.PolicyInsightService/");
+        let is_policies = path.starts_with("/entail.v1.EffectivePolicyService/");
+        if !(is_insight || is_policies && self.follows) {
+            return Err((StatusCode::NOT_FOUND, "there is no such page"));
+        }
+        let mut request = request;
+        request.extensions_mut().insert(peer);
+        let services = self.services.clone();
+        let services = services.map_response(|response| {
+            response.map(|body| {
+                // gRPC-web frames the bytes anew, so they are copied.
+                body.map_frame(|frame| frame.map_data(|mut data| whole(&mut data)))
+            })
+        });
+        let mut web = GrpcWebLayer::new().layer(services);
+        match web.call(request).await {
+            Ok(response) => Ok(response),
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn whole(data: &mut impl Buf) -> Bytes {
+    data.copy_to_bytes(data.remaining())
+}
+
+fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
+    let mut response = Response::new(text(Bytes::from_static(message.as_bytes())));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// A body that is known as a whole.
+fn text(bytes: Bytes) -> Body {
+    Body::new(http_body_util::Full::new(bytes))
+}
+
+/// The value of a header, if it is text.
+fn value(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
