@@ -42,7 +42,7 @@ export interface Policy {
   rejected: { policy: Reference; reason: string; message: string }[];
   inheritedOnly: boolean;
   notComputed: string;
-  unknown: { reason: string; message: string } | null;
+  unknown: { reason: string; message: string; policies?: Reference[] } | null;
 }
 
 export interface PathAnswer {

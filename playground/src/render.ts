@@ -63,7 +63,7 @@ function renderGroup({ paths, policies }: PathGroup): HTMLElement {
   }
   const article = element("article", "paths", list);
   for (const policy of policies) article.append(renderPolicy(policy));
-  if (policies.length === 0) article.append(element("p", "none", "No policy is attached on this path."));
+  if (policies.length === 0) article.append(element("p", "none", "No policy is in effect on this path."));
   return article;
 }
 
@@ -80,13 +80,18 @@ function renderPath(path: string): HTMLElement {
 
 function renderPolicy(policy: Policy): HTMLElement {
   const title = element("h3", "", name(policy.kind), " ", element("small", "", name(policy.group)));
-  if (policy.strategy) title.append(" ", element("small", "", `· ${policy.strategy}`));
   const section = element("section", "policy", title);
   if (policy.unknown) {
-    const { reason, message } = policy.unknown;
-    section.append(
-      notice("bad", element("strong", "", "Not known: "), visible(message), ` (${reason}). Policies of this kind may be in effect here. This does not mean that there is none.`),
-    );
+    const { reason, message, policies = [] } = policy.unknown;
+    const box = notice("bad", element("strong", "", "Not known: "), visible(message), ` (${reason}). `);
+    if (policies.length > 0) {
+      box.append("These policies may be in effect: ");
+      policies.forEach((may, at) => box.append(at > 0 ? ", " : "", reference(may)));
+    } else {
+      box.append("Policies of this kind may be in effect here");
+    }
+    box.append(". This does not mean that there is no policy.");
+    section.append(box);
   }
   if (policy.rejected.length > 0) {
     const items = policy.rejected.map(({ policy: rejected, reason, message }) =>
