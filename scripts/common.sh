@@ -49,6 +49,9 @@ need() { # need COMMAND PACKAGE...
   apt_install "${@:2}"
   command -v "$1" >/dev/null || die "$1 is needed and could not be installed; install it and run again"
 }
+need_wasi() {
+  [ -d "$(rustc --print target-libdir --target wasm32-wasip1)" ] || rustup target add wasm32-wasip1
+}
 need_pip() { python3 -m pip --version >/dev/null 2>&1 || need pip3 python3-pip; }
 apt_install() { # apt_install PACKAGE...
   local as=()
