@@ -18,8 +18,10 @@ const files = (folder) =>
     .filter((file) => file.endsWith(".yaml"));
 const bakery = files(join(repository, "examples/bakery"));
 // What people want to read comes before the CRDs.
-const parts = [...bakery.filter((file) => !file.includes("/crds/")), ...bakery.filter((file) => file.includes("/crds/"))];
-const concatenated = parts.map((file) => `# ${relative(repository, file)}\n${readFileSync(file, "utf8").trim()}\n`).join("---\n");
+const isCrd = (file) => file.includes("/crds/");
+const parts = [...bakery.filter((file) => !isCrd(file)), ...bakery.filter(isCrd)];
+const document = (file) => `# ${relative(repository, file)}\n${readFileSync(file, "utf8").trim()}\n`;
+const concatenated = parts.map(document).join("---\n");
 const own = (name) => readFileSync(join(here, "examples", `${name}.yaml`), "utf8");
 const examples = [
   { title: "Bakery", name: "httproute/shop/shop", manifests: concatenated },
@@ -58,7 +60,6 @@ const style = readFileSync(join(here, "src/style.css"));
 const html = readFileSync(join(here, "src/index.html"), "utf8")
   .replace('"page.js"', `"${address("page.js", page)}"`)
   .replace('"style.css"', `"${address("style.css", style)}"`);
-for (const [name, contents] of Object.entries({ "engine.wasm": engine, "worker.js": worker, "page.js": page, "style.css": style, "index.html": html })) {
-  writeFileSync(join(out, name), contents);
-}
+const built = { "engine.wasm": engine, "worker.js": worker, "page.js": page, "style.css": style, "index.html": html };
+for (const [name, contents] of Object.entries(built)) writeFileSync(join(out, name), contents);
 copyFileSync(join(here, "src/icon.svg"), join(out, "icon.svg"));

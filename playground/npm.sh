@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by build and test, in the folder of package.json.
 
 # Installs what package-lock.json lists, once for each list of versions. Prints the folder.

@@ -107,7 +107,7 @@ export function valueRows(policy: Policy): ValueRow[] {
   }
   const walk = (value: Json, segments: Segment[]): void => {
     if (paths.has(unitKey(segments)) || (value !== null && typeof value === "object" && covered.has(value))) return;
-    if (value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof RawNumber) && Object.keys(value).length > 0) {
+    if (isObject(value) && Object.keys(value).length > 0) {
       for (const [key, inner] of Object.entries(value)) walk(inner, [...segments, key]);
     } else if (Array.isArray(value) && value.some((item) => covered.has(item))) {
       for (const item of value) {
@@ -121,14 +121,18 @@ export function valueRows(policy: Policy): ValueRow[] {
   return rows;
 }
 
+function isObject(value: Json): value is { [key: string]: Json } {
+  return value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof RawNumber);
+}
+
 type Segment = string | [string, string][];
 
 function unitKey(segments: Segment[]): string {
   return JSON.stringify(segments);
 }
 
-/** Parses the name of a unit: fields with dots between them, quoted as JSON where necessary, and `[key=value]` for items
- * of lists. */
+/** Parses the name of a unit: fields with dots between them, quoted as JSON where necessary, and `[key=value]` for
+ * items of lists. */
 export function parseUnit(unit: string): Segment[] {
   const segments: Segment[] = [];
   if (unit === "*") return segments;
@@ -185,7 +189,7 @@ function lookUp(spec: Json, segments: Segment[]): Json | undefined {
 }
 
 function isField(item: Json, key: string, wanted: string): boolean {
-  if (item === null || typeof item !== "object" || item instanceof RawNumber || Array.isArray(item)) return false;
+  if (!isObject(item)) return false;
   const value = item[key];
   return value !== undefined && (typeof value === "string" ? value : JSON.stringify(value)) === wanted;
 }

@@ -42,7 +42,10 @@ export class Engine {
         reject(new Error(message));
       };
       const timer = setTimeout(() => {
-        end(`There is no answer after ${LIMIT_MS / 1000} s, and the engine was stopped. Use the command line for manifests of this size.`);
+        end(
+          `There is no answer after ${LIMIT_MS / 1000} s, and the engine was stopped. ` +
+            "Use the command line for manifests of this size.",
+        );
       }, LIMIT_MS);
       worker.onerror = (event) => {
         clearTimeout(timer);

@@ -79,7 +79,8 @@ function start(): void {
       button.onclick = () => goTo(line);
       return element("li", "", button);
     });
-    const box = notice("bad", element("strong", "", "The manifests cannot be read completely."), element("ul", "", ...items));
+    const title = element("strong", "", "The manifests cannot be read completely.");
+    const box = notice("bad", title, element("ul", "", ...items));
     if (hasComplete && !showsPartial) {
       const button = element("button", "", "Show the answer without what cannot be read");
       button.type = "button";
@@ -114,7 +115,8 @@ function start(): void {
     }
     const name = question.value.trim();
     const text = name
-      ? `No path has this name, or goes through this object: ${visible(name)}. Nothing is known of its policies. Write objects as kind/namespace/name.`
+      ? `No path has this name, or goes through this object: ${visible(name)}. Nothing is known of its policies. ` +
+        "Write objects as kind/namespace/name."
       : "The manifests have no paths: they need a Gateway with listeners, and routes that are attached to it.";
     answer.replaceChildren(notice("warn", text));
   };
@@ -142,7 +144,8 @@ function start(): void {
       if (result === null || id !== asked) return;
       show(result);
       const count = result.paths.length;
-      state.textContent = `${count}${result.truncated ? " or more" : ""} ${count === 1 ? "path" : "paths"}, ${Math.round(performance.now() - began)} ms`;
+      const paths = `${count}${result.truncated ? " or more" : ""} ${count === 1 ? "path" : "paths"}`;
+      state.textContent = `${paths}, ${Math.round(performance.now() - began)} ms`;
       await suggest(current.manifests, current.name === "" ? result : null).catch(() => undefined);
     } catch (error) {
       if (id !== asked) return;
@@ -257,4 +260,5 @@ function start(): void {
 }
 
 // Browsers load neither workers nor WebAssembly from files; the page says so by itself.
-if (location.protocol !== "file:" && typeof WebAssembly === "object" && typeof CompressionStream === "function") start();
+const canRun = typeof WebAssembly === "object" && typeof CompressionStream === "function";
+if (location.protocol !== "file:" && canRun) start();

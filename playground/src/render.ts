@@ -1,6 +1,7 @@
 // Answers as elements. Texts of manifests are only ever set as text.
 
-import { groupPaths, type Json, type Origin, type PathAnswer, type PathGroup, type Policy, RawNumber, type Reference, type ValueRow, valueRows } from "./answer";
+import type { Json, Origin, PathAnswer, PathGroup, Policy, Reference, ValueRow } from "./answer";
+import { groupPaths, RawNumber, valueRows } from "./answer";
 
 /** Number of groups that are shown at once. */
 const GROUPS = 50;
@@ -13,10 +14,19 @@ export function visible(text: string): string {
   return text.replace(INVISIBLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+/** Parts of paths that are not names. */
+const COLLECTIONS = new Set(
+  "gateways listeners listenersets routes rules backends ports mesh gatewayclasses namespaces services".split(" "),
+);
+
 type Child = Node | string;
 
 /** Creates an element. Strings become text nodes. */
-export function element<K extends keyof HTMLElementTagNameMap>(tag: K, className: string, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  className: string,
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const created = document.createElement(tag);
   if (className) created.className = className;
   created.append(...children);
@@ -33,7 +43,8 @@ export function renderPaths(into: HTMLElement, paths: PathAnswer[], truncated: b
   const groups = groupPaths(paths);
   into.replaceChildren();
   if (truncated) {
-    into.append(notice("warn", `Only the first ${paths.length} paths are shown. Ask for an object or a path to see others.`));
+    const text = `Only the first ${paths.length} paths are shown. Ask for an object or a path to see others.`;
+    into.append(notice("warn", text));
   }
   const show = (from: number): void => {
     for (const group of groups.slice(from, from + GROUPS)) into.append(renderGroup(group));
@@ -58,7 +69,8 @@ function renderGroup({ paths, policies }: PathGroup): HTMLElement {
   const items = paths.map((path) => element("li", "", renderPath(path)));
   let list: HTMLElement = element("ul", "", ...items);
   if (paths.length > 3) {
-    const summary = element("summary", "", `${paths.length} paths with this answer, such as `, renderPath(paths[0] ?? ""));
+    const text = `${paths.length} paths with this answer, such as `;
+    const summary = element("summary", "", text, renderPath(paths[0] ?? ""));
     list = element("details", "", summary, list);
   }
   const article = element("article", "paths", list);
@@ -72,8 +84,7 @@ function renderPath(path: string): HTMLElement {
   line.dir = "ltr";
   path.split("/").forEach((part, at) => {
     if (at > 0) line.append("/", document.createElement("wbr"));
-    const isType = /^(gateways|listeners|listenersets|routes|rules|backends|ports|mesh|gatewayclasses|namespaces)$/.test(part);
-    line.append(isType ? element("span", "type", part) : name(part));
+    line.append(COLLECTIONS.has(part) ? element("span", "type", part) : name(part));
   });
   return line;
 }
@@ -99,9 +110,12 @@ function renderPolicy(policy: Policy): HTMLElement {
     );
     section.append(notice("warn", element("strong", "", "Rejected, not in effect:"), element("ul", "", ...items)));
   }
-  if (policy.notComputed) section.append(notice("plain", element("strong", "", "Not merged: "), visible(policy.notComputed)));
+  if (policy.notComputed) {
+    section.append(notice("plain", element("strong", "", "Not merged: "), visible(policy.notComputed)));
+  }
   if (policy.inheritedOnly) {
-    section.append(notice("plain", "This kind does not act at this level. The values are those that the levels below inherit."));
+    const text = "This kind does not act at this level. The values are those that the levels below inherit.";
+    section.append(notice("plain", text));
   }
   if (policy.spec !== null) {
     const rows = valueRows(policy);
@@ -157,7 +171,8 @@ function reference({ namespace, name: own }: Reference): HTMLElement {
 
 function isScalar(value: Json): boolean {
   if (value === null || typeof value !== "object" || value instanceof RawNumber) return true;
-  return Array.isArray(value) ? value.every((item) => isScalar(item) && !Array.isArray(item)) && value.length <= 8 : Object.keys(value).length === 0;
+  if (!Array.isArray(value)) return Object.keys(value).length === 0;
+  return value.length <= 8 && value.every((item) => isScalar(item) && !Array.isArray(item));
 }
 
 /** A value as YAML. */
@@ -179,7 +194,10 @@ function yaml(value: Json, indent: string): string {
 
 function scalar(value: null | boolean | number | string): string {
   if (typeof value !== "string") return String(value);
-  const isPlain = /^[\p{L}_/][\p{L}\p{N}_./@+ -]*$/u.test(value) || /^\d+(\.\d+)?[a-zA-Z]+$/.test(value) || /^https?:[\w./-]+$/.test(value);
-  const isOther = /^(true|false|null|yes|no|on|off|~|y|n)$/i.test(value) || value.endsWith(" ") || !Number.isNaN(Number(value));
+  const isWord = /^[\p{L}_/][\p{L}\p{N}_./@+ -]*$/u.test(value) && !value.endsWith(" ");
+  const isQuantity = /^\d+(\.\d+)?[a-zA-Z]+$/.test(value);
+  const isAddress = /^https?:[\w./-]+$/.test(value);
+  const isPlain = isWord || isQuantity || isAddress;
+  const isOther = /^(true|false|null|yes|no|on|off|y|n)$/i.test(value) || !Number.isNaN(Number(value));
   return visible(isPlain && !isOther ? value : JSON.stringify(value));
 }
