@@ -142,6 +142,7 @@ function start(): void {
     try {
       const result = await engine.ask(current, () => id !== asked);
       if (result === null || id !== asked) return;
+      answer.classList.remove("waiting");
       show(result);
       const count = result.paths.length;
       const paths = `${count}${result.truncated ? " or more" : ""} ${count === 1 ? "path" : "paths"}`;
@@ -149,6 +150,7 @@ function start(): void {
       await suggest(current.manifests, current.name === "" ? result : null).catch(() => undefined);
     } catch (error) {
       if (id !== asked) return;
+      answer.classList.remove("waiting");
       const text = error instanceof Error ? error.message : String(error);
       problems.replaceChildren(notice("bad", element("strong", "", "There is no answer. "), visible(text)));
       answer.classList.add("old");
@@ -157,6 +159,8 @@ function start(): void {
   };
 
   const changed = (pause = PAUSE_MS): void => {
+    // What is shown is not yet the answer to what was typed.
+    answer.classList.add("waiting");
     clearTimeout(timer);
     timer = setTimeout(() => void ask(), pause);
   };

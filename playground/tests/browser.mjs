@@ -172,6 +172,16 @@ await check("what is not known is loud, and rejected policies are named", async 
   await expect(`rejected: ${rejected}`, rejected.includes("n/q (Conflicted)"));
 });
 
+await check("while an answer is computed, the old one does not pass for it", async () => {
+  const page = await open();
+  await settled(page);
+  await page.fill("#name", "httproute/baker/bread");
+  const waits = await page.locator("#answer.waiting").count();
+  await page.waitForFunction(() => !document.querySelector("#answer.waiting"));
+  const text = await page.textContent("#answer");
+  await expect(`waits: ${waits}, ${text.slice(0, 80)}`, waits === 1 && text.includes("/bread/") && !text.includes("/shop/"));
+});
+
 await check("an object that is on no path is not an answer", async () => {
   const page = await open();
   await settled(page);
