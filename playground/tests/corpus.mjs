@@ -47,10 +47,8 @@ const sorted = (value) => {
 const comparable = (policies) =>
   policies
     .map((policy) => {
-      const { unknown, ...rest } = Object.fromEntries(FIELDS.map((field) => [field, policy[field] ?? null]));
-      // The answers of the playground do not list the policies that may apply.
-      const reason = unknown && { reason: unknown.reason, message: unknown.message };
-      return JSON.stringify(sorted({ ...rest, unknown: reason }));
+      const fields = FIELDS.map((field) => [field, policy[field] ?? null]);
+      return JSON.stringify(sorted(Object.fromEntries(fields)));
     })
     .sort();
 

@@ -83,6 +83,8 @@ struct RejectedAnswer {
 struct UnknownAnswer {
     reason: &'static str,
     message: String,
+    /// The policies that may act.
+    policies: Vec<Reference>,
 }
 
 #[derive(Debug, Serialize)]
@@ -250,6 +252,7 @@ impl PolicyAnswer {
         let strategy = effective.strategy.map(|strategy| strategy.to_string());
         let unknown = effective.unknown.map(|unknown| UnknownAnswer {
             reason: unknown.reason.as_str(),
+            policies: unknown.policies.iter().map(Reference::of).collect(),
             message: unknown.message,
         });
         Self {
