@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { changes } from "./live";
 import { objectOf } from "./names";
 import { AssertionsPage } from "./pages/assertions";
@@ -36,7 +36,8 @@ export function App() {
   const { segments } = useStore(location);
   const address = segments.join("/");
   const first = useRef(true);
-  useEffect(() => {
+  // Before the page is painted, so that it does not take the focus from whoever already types.
+  useLayoutEffect(() => {
     if (first.current) {
       first.current = false;
       return;
@@ -139,7 +140,7 @@ function Header({ current }: { current: string }) {
           {PAGES.map(([page, label, segments]) => (
             <li>
               <a href={href([page])} aria-current={segments.includes(current) ? "page" : undefined}>
-                {label}
+                {label}{" "}
                 {page === "changes" && unseen > 0 && (
                   <span class="badge live" aria-label={plural(unseen, "new change")}>
                     {unseen}

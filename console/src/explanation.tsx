@@ -152,7 +152,7 @@ function Stack({ kind, path, explanation }: { kind: string; path: string; explan
                       <span class="effect">{effect.text}</span>
                       {" · "}
                       <T>{policy.blocks.join("; ")}</T>
-                      {policy.created && <span> · since {timestampDate(policy.created).toISOString().slice(0, 10)}</span>}
+                      {policy.created && <span class="date"> · since {timestampDate(policy.created).toISOString().slice(0, 10)}</span>}
                     </div>
                   </li>
                 );
@@ -337,7 +337,7 @@ export function KindSection({ kind, answers, without, changed }: { kind: string;
   return (
     <section class="kind-section" id={`kind-${kind}`} aria-label={kind}>
       <h2>
-        <Kind kind={kind} />
+        <Kind kind={kind} />{" "}
         {answers.length > 1 && <span class="count">{answers.length} different answers</span>}
       </h2>
       {answers.map((answer) => (

@@ -239,7 +239,7 @@ export function draw(catalog: Catalog, view: View): Drawing {
 /** Nodes without edges in columns, because one column of them would be long. */
 function inGrid(graph: Graph): void {
   const keys = graph.nodes();
-  const columns = Math.min(keys.length, 5);
+  const columns = Math.max(1, Math.min(keys.length, 5));
   const width = NODE_WIDTH + 48;
   let [top, rowHeight] = [0, 0];
   keys.forEach((key, at) => {

@@ -149,12 +149,14 @@ function compare(before: EffectivePolicy | undefined, after: EffectivePolicy | u
 class Answers {
   bodies = new Map<number, EffectivePolicy[]>();
   paths = new Map<string, number>();
-  complete = false;
-  private changed = new Map<string, number | undefined>();
+  private changed = new Map<string, EffectivePolicy[] | undefined>();
   private fresh = false;
+  /** What was sent before a reset. */
+  private former: Map<string, EffectivePolicy[]> | undefined;
 
   apply(message: WatchEffectivePoliciesResponse): Change[] {
     if (message.reset) {
+      if (this.paths.size) this.former = new Map([...this.paths.keys()].map((path) => [path, this.policiesOf(path)!]));
       this.bodies.clear();
       this.paths.clear();
       this.changed.clear();
@@ -162,20 +164,48 @@ class Answers {
     }
     for (const body of message.bodies) this.bodies.set(body.number, body.policies);
     for (const { path, body } of message.paths) {
-      if (!this.fresh && !this.changed.has(path)) this.changed.set(path, this.paths.get(path));
+      this.note(path);
       this.paths.set(path, body);
     }
     for (const path of message.removedPaths) {
-      if (!this.fresh && !this.changed.has(path)) this.changed.set(path, this.paths.get(path));
+      this.note(path);
       this.paths.delete(path);
     }
     if (!message.complete) return [];
+    if (this.former) {
+      for (const path of new Set([...this.former.keys(), ...this.paths.keys()])) this.changed.set(path, this.former.get(path));
+      this.fresh = false;
+    }
     const found = this.fresh ? [] : this.differences();
     this.changed.clear();
     this.fresh = false;
-    this.complete = true;
+    this.former = undefined;
     for (const number of message.removedBodies) this.bodies.delete(number);
     return found;
+  }
+
+  /** Forgets what an incomplete update has sent. A stream that begins anew sends everything. */
+  interrupt(): void {
+    if (this.former || this.fresh || this.changed.size) {
+      const former = this.former ?? new Map<string, EffectivePolicy[]>();
+      this.bodies.clear();
+      this.paths.clear();
+      this.changed.clear();
+      // The next reset compares with these.
+      let number = 0;
+      for (const [path, policies] of former) {
+        this.bodies.set((number += 1), policies);
+        this.paths.set(path, number);
+      }
+      this.former = undefined;
+      this.fresh = false;
+    }
+  }
+
+  private policiesOf = (path: string) => this.bodies.get(this.paths.get(path) ?? -1);
+
+  private note(path: string): void {
+    if (!this.fresh && !this.changed.has(path)) this.changed.set(path, this.policiesOf(path));
   }
 
   private differences(): Change[] {
@@ -186,22 +216,25 @@ class Answers {
       if (known) known.paths.push(path);
       else found.set(key, { id: nextChange++, time: Date.now(), kind, paths: [path], ...what });
     };
-    const compared = new Map<string, [string, Pick<Change, "values" | "note">][]>();
+    // Many paths share an answer, before and after.
+    const compared = new Map<unknown, Map<unknown, [string, Pick<Change, "values" | "note">][]>>();
     for (const [path, formerly] of this.changed) {
-      const now = this.paths.get(path);
-      if (formerly === undefined && now !== undefined) add("", path, { values: [], note: "new path" });
+      const now = this.policiesOf(path);
+      if (formerly === now) continue;
+      if (formerly === undefined) add("", path, { values: [], note: "new path" });
       else if (now === undefined) add("", path, { values: [], note: "path removed" });
       else {
-        const key = `${formerly} ${now}`;
-        if (!compared.has(key)) {
-          const before = allOf(this.bodies.get(formerly!) ?? []);
-          const after = allOf(this.bodies.get(now) ?? []);
-          const list: [string, Pick<Change, "values" | "note">][] = [];
+        let known = compared.get(formerly);
+        if (!known) compared.set(formerly, (known = new Map()));
+        let list = known.get(now);
+        if (!list) {
+          const [before, after] = [allOf(formerly), allOf(now)];
+          list = [];
           for (const kind of new Set([...before.keys(), ...after.keys()]))
             if (before.get(kind)?.etag !== after.get(kind)?.etag) list.push([kind, compare(before.get(kind), after.get(kind))]);
-          compared.set(key, list);
+          known.set(now, list);
         }
-        for (const [kind, what] of compared.get(key)!) add(kind, path, what);
+        for (const [kind, what] of list) add(kind, path, what);
       }
     }
     return [...found.values()];
@@ -211,10 +244,15 @@ class Answers {
 let control: AbortController | undefined;
 let following = "";
 
+// The answers of the last stream, for the next one with the same request.
+let held = { prefixes: "", answers: new Answers() };
+
 async function follow(prefixes: string[], signal: AbortSignal): Promise<void> {
   let wait = 1000;
+  if (held.prefixes !== prefixes.join("\n")) held = { prefixes: prefixes.join("\n"), answers: new Answers() };
+  const { answers } = held;
   while (!signal.aborted) {
-    const answers = new Answers();
+    answers.interrupt();
     try {
       const stream = effective.watchEffectivePolicies({ prefixes }, { signal, timeoutMs: 0 });
       for await (const message of stream) {

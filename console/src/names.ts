@@ -35,6 +35,9 @@ export function splitKind(kind: string): [string, string] {
   return dot < 0 ? [kind, ""] : [kind.slice(0, dot), kind.slice(dot + 1)];
 }
 
+/** The kind of the object, if a profile splits it into parts: `Kind:part.group` is about objects of `Kind.group`. */
+export const objectKind = (kind: string) => kind.replace(/^([^.:]+):[^.]*/, "$1");
+
 export const isRouteKind = (kind: string) => /route$/i.test(splitKind(kind)[0]);
 
 export function objectHref(text: string, query: Record<string, string | undefined> = {}): string {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { UnreadParameters } from "./gen/entail/v1/types_pb";
 import { pathHref, stepsOf, levelLabel } from "./names";
-import { errorInfo, incompleteOf, isConnectionFailure, session, type IncompleteKind } from "./session";
+import { attempts, errorInfo, incompleteOf, isConnectionFailure, session, type IncompleteKind } from "./session";
 import { href } from "./router";
 import { useStore } from "./store";
 import { Kind, plain, T } from "./text";
@@ -51,6 +51,14 @@ export function Failure({ error }: { error: ConnectError }) {
         </p>
       </Note>
     );
+  if (reason === "NotOnAPath")
+    return (
+      <Note tone="info" title="No path goes through it">
+        <p>
+          <T>{error.rawMessage}</T>
+        </p>
+      </Note>
+    );
   return (
     <Note tone={isConnectionFailure(error) ? "unknown" : "error"} title={titleOf(error, reason)}>
       <p>
@@ -61,7 +69,15 @@ export function Failure({ error }: { error: ConnectError }) {
           The nearest path that exists: <PathCrumbs path={nearest} />
         </p>
       )}
-      {isConnectionFailure(error) && <p>The page asks again by itself.</p>}
+      {isConnectionFailure(error) ? (
+        <p>The page asks again by itself.</p>
+      ) : (
+        [Code.DeadlineExceeded, Code.ResourceExhausted, Code.Aborted, Code.Internal, Code.Unknown].includes(error.code) && (
+          <p>
+            <button onClick={() => attempts.set(attempts.get() + 1)}>Ask again</button>
+          </p>
+        )
+      )}
     </Note>
   );
 }

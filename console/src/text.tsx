@@ -64,6 +64,8 @@ export function PolicyLink({ kind, policy }: { kind: string; policy: { namespace
 
 export function ObjectLink({ object, withKind = true }: { object: string; withKind?: boolean }) {
   const { kind, namespace, name, section } = parseObject(object);
+  // Such as the root of a mesh, whose policies apply to everything.
+  if (!kind || !name) return <T>{object.replace(/\/$/, "")}</T>;
   return (
     <a class="name" href={objectHref(object)}>
       {withKind && (

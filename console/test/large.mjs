@@ -117,7 +117,8 @@ export async function run(binary) {
   console.log(`        it draws ${await page.locator(".graph-node").count()} nodes`);
   await report("the topology of a namespace", await timed(page, to("#/topology?view=graph&ns=team-5"), () => document.querySelectorAll(".graph-node").length > 3), 500, "ms");
   await report("the page of a Gateway with 500 routes", await timed(page, to("#/object/Gateway/edge/gateway-7"), () => document.querySelector("article.answer")), 500, "ms");
-  await until(async () => ["Live", "Polling"].includes(await text(page.locator("#connection"))), "the connection is shown");
+  await to("#/route/HTTPRoute/team-77/route-17077")();
+  await test("the stream follows the paths of a route's page", () => until(async () => (await text(page.locator("#connection"))) === "Live", "it is live"));
 
   await to("#/findings")();
   await page.waitForFunction(() => document.querySelector("h1")?.textContent === "Findings" && !document.querySelector(".loading"), undefined, { timeout: 30_000 });

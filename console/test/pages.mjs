@@ -74,6 +74,32 @@ async function ready(page) {
   await page.waitForFunction(() => !document.querySelector(".loading") && document.querySelector("#connection")?.textContent !== "Connecting");
 }
 
+/** Follows the links of pages from the topology; fails at one without an answer. */
+export async function crawl(page, most) {
+  const queue = ["#/topology?view=graph", "#/policies", "#/findings", "#/server", "#/assertions"];
+  const known = new Set(queue);
+  const bad = [];
+  for (let at = 0; at < queue.length && at < most; at += 1) {
+    await page.evaluate((to) => (window.location.hash = to), queue[at]);
+    await page.waitForTimeout(30);
+    await ready(page);
+    const { links, failures, shown } = await page.evaluate(() => ({
+      links: [...document.querySelectorAll('main a[href^="#/"]')].map((link) => link.getAttribute("href")),
+      failures: [...document.querySelectorAll("main > .note.error > .note-title")].map((note) => note.parentElement.textContent).filter((note) => !/in the inputs/.test(note)),
+      shown: document.querySelector("main").innerText,
+    }));
+    bad.push(...failures.map((failure) => `${queue[at]}: ${failure}`));
+    if (/undefined|\[object |NaN/.test(shown)) bad.push(`${queue[at]}: ${/.{0,30}(undefined|\[object |NaN).{0,30}/.exec(shown)[0]}`);
+    for (const link of links)
+      if (!known.has(link)) {
+        known.add(link);
+        queue.push(link);
+      }
+  }
+  equal(bad, [], "failures");
+  return queue.slice(0, most);
+}
+
 export async function run(subject) {
   const isOrigin = /^https?:/.test(subject);
   const browser = await launch();
@@ -367,8 +393,16 @@ spec:
       await until(async () => (await text(page.locator("#connection"))) === "No connection", "the loss is shown", 15_000);
       check((await page.locator("article.answer").count()) > 0, "the last answer is gone");
       if (server.hasConsole) await page.context().setOffline(false);
-      else await server.start();
+      else {
+        writeFileSync(timeouts, original.replace("10s", "18s"));
+        await server.start();
+      }
       await until(async () => (await text(page.locator("#connection"))) === "Live", "it is back", 20_000);
+      if (!server.hasConsole) {
+        await page.getByText(/Changed at/).waitFor();
+        check((await text(page.locator("nav"))).includes("Changes 1"), "the change in between is not recorded");
+        writeFileSync(timeouts, original);
+      }
       check((await page.locator(".note.error").count()) === 0, "an error is left");
       await page.context().close();
     });
@@ -388,6 +422,33 @@ spec:
       check((await text(page.locator(".strip"))).includes("UNKNOWN RetryPolicy.policies.bakery.example NoProfile"), await text(page.locator(".strip")));
       await page.evaluate(() => (window.location.hash = "#/policies"));
       await page.getByText("Policies may be missing here").waitFor();
+      await page.context().close();
+      await other.stop();
+    });
+
+    await test("policies that are rejected come first", async () => {
+      const rejected = bakery("rejected");
+      const profiles = join(rejected, "profiles.yaml");
+      const document = readFileSync(profiles, "utf8").split("\n---\n").map((one) => (/kind: TimeoutPolicy/.test(one) ? one.replace("sameTarget: Established", "sameTarget: RejectNewer") : one));
+      writeFileSync(profiles, document.join("\n---\n"));
+      writeFileSync(
+        join(rejected, "newer.yaml"),
+        `apiVersion: policies.bakery.example/v1
+kind: TimeoutPolicy
+metadata: {name: hasty, namespace: shop, creationTimestamp: "2040-01-01T00:00:00Z"}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}]
+  defaults: {client: {idle: 1s}}
+`,
+      );
+      const other = await serve(subject, rejected);
+      const page = await open(browser, other.origin, `${ROUTE}/browse`);
+      const first = page.locator(".kind-section").first();
+      await first.waitFor();
+      check((await text(first)).includes("1 policy is rejected shop/take-your-time Conflicted conflicts with the established policy `shop/hasty`"), await text(first));
+      await page.evaluate(() => (window.location.hash = "#/policies"));
+      await page.getByRole("row").nth(1).waitFor();
+      check((await text(page.getByRole("row").nth(1))).startsWith("shop/take-your-time TimeoutPolicy.policies.bakery.example not accepted"), await text(page.getByRole("row").nth(1)));
       await page.context().close();
       await other.stop();
     });
@@ -458,6 +519,13 @@ spec:
       await guarded.stop();
     });
   }
+
+  await test("every link of a page leads to an answer", async () => {
+    const page = await go("");
+    const visited = await crawl(page, 90);
+    check(visited.length > 60, `only ${visited.length} pages were found`);
+    await page.context().close();
+  });
 
   for (const scheme of ["light", "dark"])
     for (const width of [1280, 390])

@@ -141,7 +141,7 @@ function Sides({ a, b, left, right, at }: { a: string; b: string; left: ExplainR
       {shown.map((one) => (
         <section class="kind-section" aria-label={one.kind}>
           <h2>
-            <Kind kind={one.kind} />
+            <Kind kind={one.kind} />{" "}
             {equal.includes(one) && <span class="badge good">equal</span>}
           </h2>
           {one.left.length <= 1 && one.right.length <= 1 ? (

@@ -13,6 +13,7 @@ const FORCE: Record<string, [string, string]> = {
   PartWithAdditions: ["in part", "part"],
   None: ["no effect", "off"],
   NoScope: ["on no path", "off"],
+  Unknown: ["not known", "unknown"],
   "": ["not accepted", "bad"],
 };
 
@@ -24,7 +25,7 @@ export function Force({ inForce }: { inForce: string }) {
 
 export const forceLabel = (inForce: string) => (FORCE[inForce] ?? [inForce])[0];
 
-const ORDER = ["not accepted", "no effect", "on no path", "in part", "in force"];
+const ORDER = ["not known", "not accepted", "no effect", "on no path", "in part", "in force"];
 
 /** All policies with how far they are in force: those with a problem first. */
 export function PoliciesPage() {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLive, usePaths } from "../live";
-import { splitKind } from "../names";
+import { objectKind, splitKind } from "../names";
 import { Answer, Note, PathCrumbs, ReplyKinds, Title } from "../parts";
 import { href } from "../router";
 import { insight } from "../session";
@@ -10,6 +10,7 @@ import { Force } from "./policies";
 /** The page of a policy: its status, and the paths and objects that it affects. */
 export function PolicyPage({ kind, namespace, name }: { kind: string; namespace: string; name: string }) {
   const policy = [kind, namespace, name].filter(Boolean).join("/");
+  const object = [objectKind(kind), namespace, name].filter(Boolean).join("/");
   const [pages, setPages] = useState(1);
   const live = useLive(`policy ${policy} ${pages}`, async (signal) => {
     const subject = { case: "policy" as const, value: policy };
@@ -32,9 +33,9 @@ export function PolicyPage({ kind, namespace, name }: { kind: string; namespace:
         <T>{namespace ? `${namespace}/${name}` : name}</T>
       </Title>
       <p class="actions">
-        <a href={href(["preview"], { delete: policy })}>Preview what happens without it</a>
-        <a href={href(["preview"], { change: policy })}>Preview a change</a>
-        <a href={href(["findings"], { q: `${splitKind(kind)[0]} ${namespace}/${name}` })}>Findings about it</a>
+        <a href={href(["preview"], { delete: object })}>Preview what happens without it</a>
+        <a href={href(["preview"], { change: object })}>Preview a change</a>
+        <a href={href(["findings"], { q: `${splitKind(objectKind(kind))[0]} ${namespace ? `${namespace}/` : ""}${name}` })}>Findings about it</a>
       </p>
       <Answer live={live}>
         {(reply) => {

@@ -47,11 +47,12 @@ export function PreviewPage() {
   }
   const [manifests, setManifests] = useState(draft.manifests);
   const [deletes, setDeletes] = useState(draft.deletes);
+  const [state, setState] = useState<{ reply?: PreviewChangeResponse; error?: ConnectError; busy: boolean; snapshot: string; of: string }>({ busy: false, snapshot: "", of: "" });
   useEffect(() => {
     setManifests(draft.manifests);
     setDeletes(draft.deletes);
+    setState({ busy: false, snapshot: "", of: "" });
   }, [address]);
-  const [state, setState] = useState<{ reply?: PreviewChangeResponse; error?: ConnectError; busy: boolean; snapshot: string; of: string }>({ busy: false, snapshot: "", of: "" });
   const control = useRef<AbortController | undefined>(undefined);
   const file = useRef<HTMLInputElement>(null);
   const input = JSON.stringify([manifests, deletes]);

@@ -66,7 +66,7 @@ function Loaded({ catalog, view }: { catalog: Catalog; view: string }) {
       )}
       {kept && !kept.size && <p>No object matches the filter.</p>}
       {!catalog.names.length && <p>There are no Gateways or routes, or none that you may see.</p>}
-      {view === "list" ? (
+      {catalog.names.length === 0 || (kept && !kept.size) ? null : view === "list" ? (
         <Tree key={`${focus} ${JSON.stringify(filter)}`} catalog={catalog} kept={kept} focus={focused} />
       ) : (
         <GraphView key={`${focus} ${JSON.stringify(filter)}`} catalog={catalog} kept={kept} focus={focused} filter={filter} />
@@ -88,6 +88,7 @@ function Summary({ catalog }: { catalog: Catalog }) {
     return { level: (name: string) => levels.get(name) ?? 0, force: (name: string) => force.get(name) ?? 0 };
   }, [catalog]);
   const bad = counts.force("not accepted");
+  const unknown = counts.force("not known");
   const idle = counts.force("no effect") + counts.force("on no path");
   return (
     <ul class="summary">
@@ -97,9 +98,14 @@ function Summary({ catalog }: { catalog: Catalog }) {
       <li>{plural(counts.level("RouteRule"), "rule")}</li>
       <li>{plural(counts.level("Backend"), "backend")}</li>
       <li>
-        <a href={href(["policies"])}>{plural(catalog.policies.length, "policy", "policies")}</a>
+        <a href={href(["policies"])}>{plural(catalog.policies.length, "policy", "policies")}</a>{" "}
         {incomplete.length > 0 && <span class="badge unknown">not all known</span>}
       </li>
+      {unknown > 0 && (
+        <li>
+          <a href={href(["policies"], { force: "not known" })}>{unknown} not known</a>
+        </li>
+      )}
       {bad > 0 && (
         <li>
           <a href={href(["policies"], { force: "not accepted" })}>{bad} not accepted</a>
@@ -181,7 +187,7 @@ function AttachedList({ attached }: { attached: Attached[] }) {
     <ul class="attached-list">
       {attached.slice(0, 50).map((policy) => (
         <li class={policy.accepted ? "" : "bad"}>
-          <PolicyLink kind={policy.kind} policy={policy} /> <span class="quiet small"><T>{splitKind(policy.kind)[0]}</T></span>
+          <PolicyLink kind={policy.kind} policy={policy} /> <span class="quiet small"><T>{splitKind(policy.kind)[0]}</T></span>{" "}
           {!policy.accepted && <span class="badge bad">not accepted</span>}
         </li>
       ))}
