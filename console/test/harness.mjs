@@ -58,6 +58,9 @@ export async function closeAll() {
   for (const close of closing.reverse()) await close();
 }
 
+// The line of the log with the address that the console got.
+const CONSOLE = /console[^\n]*?(127\.0\.0\.1:[1-9]\d*)/;
+
 let servers = 0;
 
 /** Starts `entail serve` on a folder of manifests, and a console before it. */
@@ -77,9 +80,9 @@ export async function serve(binary, manifests, { proxy = false, token = "", deny
     child.stderr.on("data", (chunk) => (log += chunk));
     await until(() => {
       if (child.exitCode !== null) throw new Error(`the server ended: ${log.slice(-600)}`);
-      return / ready/.test(log) && (!hasConsole || /console.*127\.0\.0\.1:\d+/.test(log));
+      return / ready/.test(log) && (!hasConsole || CONSOLE.test(log));
     }, "the server is ready", 60_000);
-    if (hasConsole) state.origin = `http://${/console.*?(127\.0\.0\.1:\d+)/.exec(log)[1]}`;
+    if (hasConsole) state.origin = `http://${CONSOLE.exec(log)[1]}`;
   };
   const stop = () =>
     new Promise((done) => {
