@@ -49,6 +49,14 @@ need() { # need COMMAND PACKAGE...
   apt_install "${@:2}"
   command -v "$1" >/dev/null || die "$1 is needed and could not be installed; install it and run again"
 }
+# What tests in a browser need: CHROMIUM, and npm.
+need_browser() { # need_browser WHAT
+  export CHROMIUM="${CHROMIUM:-/usr/bin/chromium}"
+  # With fonts, because the tests look at what is legible.
+  [ -e "$CHROMIUM" ] || apt_install chromium fonts-dejavu-core fonts-liberation
+  command -v npm >/dev/null || apt_install nodejs npm
+  [ -e "$CHROMIUM" ] && command -v npm >/dev/null || { skip "$1" 'Chromium or npm is not installed'; return 1; }
+}
 need_wasi() {
   [ -d "$(rustc --print target-libdir --target wasm32-wasip1)" ] || rustup target add wasm32-wasip1
 }
