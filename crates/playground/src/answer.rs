@@ -154,9 +154,9 @@ fn scopes_of(profiles: &ProfileSources, store: &Store) -> KindScopes {
 }
 
 impl Answer {
-    /// Adds the paths with a name, or below it; all that nothing is below if there is none.
+    /// Adds the paths that a name selects. If it is empty or an object, only those that have no paths below them.
     fn add_paths(&mut self, engine: &PathEngine, name: &str) -> Result<(), InternalError> {
-        let wanted = Wanted::parse(name);
+        let wanted = PathFilter::parse(name);
         let mut found: Vec<(String, StateId)> = Vec::new();
         let mut failed = None;
         let step = |state: StateId, node| engine.after(state, node).ok();
@@ -192,14 +192,14 @@ impl Answer {
 }
 
 /// The paths that a question is about.
-enum Wanted {
+enum PathFilter {
     All,
     Path(String),
     /// A part of the names of its paths, in lower case.
     Object(String),
 }
 
-impl Wanted {
+impl PathFilter {
     fn parse(name: &str) -> Self {
         let name = name.trim().trim_end_matches('/');
         let roots = ["gateways/", "mesh/", "gatewayclasses/", "namespaces/"];

@@ -44,7 +44,7 @@ pub struct McpArgs {
     pub source: SourceArgs,
 }
 
-/// What clients are told of the tools as a whole.
+/// Instructions for clients about all tools.
 const INSTRUCTIONS: &str = "\
 entail knows which policies are in effect on every Gateway > Route > Backend path of a Kubernetes cluster, and which \
 object set each value. Begin with `resolve` for a request (host and path), with `explain` for an object, with `lint` \

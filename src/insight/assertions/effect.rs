@@ -52,7 +52,7 @@ pub fn broken_by<'p>(
     let mut broken = Vec::new();
     let within = within_limits(assertions_of(snapshot, &all));
     for (_, object) in within.filter(|(is_within, _)| *is_within) {
-        // Who asks looks at the budget, too.
+        // The caller reports that the budget is exhausted.
         if !budget.step() {
             break;
         }

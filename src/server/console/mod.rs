@@ -7,15 +7,13 @@ mod assets;
 mod origin;
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -25,16 +23,19 @@ use tower::{Layer, ServiceExt};
 
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
-use crate::server::admission::connections::EndReason;
 use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::fast_path::FastPathService;
+use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
 use assets::Asset;
 
 /// Maximum number of connections. A browser opens six.
 pub(super) const CONNECTIONS: usize = 64;
-/// Maximum size of the headers of a request, in bytes: a token of a cluster has a few KB.
-const HEADER_BYTES: usize = 32 * 1024;
+/// A token of a cluster has a few KB.
+const LIMITS: Http1Limits = Http1Limits {
+    headers_within: Duration::from_secs(30),
+    header_bytes: 32 * 1024,
+};
 /// What the page may load and who may embed it: nothing from elsewhere, and nobody.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -72,44 +73,15 @@ pub(super) async fn serve(
     let handler = Handler { services, follows };
     let connections = serve_each(incoming, &stop, |connection| {
         let lifetime = Lifetime::of(&connection, limits);
-        serve_connection(connection, handler.clone(), lifetime, stop.clone())
+        let (handler, peer) = (handler.clone(), connection.peer().clone());
+        let service = service_fn(move |request| {
+            let (handler, peer) = (handler.clone(), peer.clone());
+            async move { Ok::<_, Infallible>(handler.answer(request, peer).await) }
+        });
+        serve_connection(connection, service, LIMITS, (lifetime, stop.clone()))
     });
     let mut connections = connections.await;
     while connections.join_next().await.is_some() {}
-}
-
-/// Serves on a connection until the browser closes it, or it has to end.
-async fn serve_connection(
-    connection: Connection,
-    handler: Handler,
-    lifetime: Lifetime,
-    stop: CancellationToken,
-) {
-    let peer = connection.peer().clone();
-    let service = service_fn(move |request| {
-        let (handler, peer) = (handler.clone(), peer.clone());
-        async move { Ok::<_, Infallible>(handler.answer(request, peer).await) }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).max_buf_size(HEADER_BYTES);
-    let mut serving = pin!(http.serve_connection(TokioIo::new(connection), service));
-    let result = tokio::select! {
-        result = &mut serving => result,
-        reason = lifetime.end() => match reason {
-            EndReason::Silent | EndReason::Evicted | EndReason::Unread => return,
-            EndReason::CertificateExpired | EndReason::Age => {
-                serving.as_mut().graceful_shutdown();
-                serving.await
-            }
-        },
-        () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = result {
-        tracing::debug!(%error, "connection of the console failed");
-    }
 }
 
 impl Handler {

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Semaphore;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::reviewer::Reviewer;
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
-use crate::server::admission::connections::EndReason;
 use crate::server::transport::connection::{Connection, serve_each};
+use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
 use crate::server::transport::request_counters::RpcService;
 
@@ -33,10 +31,11 @@ const MAX_REVIEW: u64 = 8 * 1024 * 1024;
 const SMALL_REVIEW: u64 = 128 * 1024;
 /// Number of larger reviews that are read at the same time.
 const LARGE_REVIEWS: usize = 4;
-/// Time until the next request on an open connection. API servers close idle connections after 90 s.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum size of the headers of a request, in bytes.
-const HEADER_BYTES: usize = 16 * 1024;
+/// API servers close idle connections after 90 s.
+const LIMITS: Http1Limits = Http1Limits {
+    headers_within: Duration::from_secs(120),
+    header_bytes: 16 * 1024,
+};
 
 /// Answers the requests of all connections.
 struct Handler {
@@ -64,49 +63,17 @@ pub(super) async fn serve(
     });
     let serving = serve_each(incoming, &stop, |connection| {
         let lifetime = Lifetime::of(&connection, limits);
-        let handler = Arc::clone(&handler);
-        serve_connection(connection, handler, lifetime, stop.clone())
+        let (handler, peer) = (Arc::clone(&handler), connection.peer().clone());
+        let service = service_fn(move |request| {
+            let (handler, peer) = (Arc::clone(&handler), peer.clone());
+            async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
+        });
+        serve_connection(connection, service, LIMITS, (lifetime, stop.clone()))
     });
     let mut serving = serving.await;
     let all = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(drain, all).await.is_err() {
         tracing::warn!("admission reviews were still in progress at the end");
-    }
-}
-
-/// Serves on a connection until the caller closes it, or it has to end.
-async fn serve_connection(
-    connection: Connection,
-    handler: Arc<Handler>,
-    lifetime: Lifetime,
-    stop: CancellationToken,
-) {
-    let peer = connection.peer().clone();
-    let service = service_fn(move |request| {
-        let (handler, peer) = (Arc::clone(&handler), peer.clone());
-        async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(IDLE_TIMEOUT)
-        .max_buf_size(HEADER_BYTES);
-    let mut serving = pin!(http.serve_connection(TokioIo::new(connection), service));
-    let result = tokio::select! {
-        result = &mut serving => result,
-        reason = lifetime.end() => match reason {
-            EndReason::Silent | EndReason::Evicted | EndReason::Unread => return,
-            EndReason::CertificateExpired | EndReason::Age => {
-                serving.as_mut().graceful_shutdown();
-                serving.await
-            }
-        },
-        () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = result {
-        tracing::debug!(%error, "connection of the webhook failed");
     }
 }
 
