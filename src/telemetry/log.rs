@@ -14,6 +14,10 @@ const DEFAULT_FILTER: &str = "info";
 /// Directives before those of the filter. The Kubernetes client logs every failed attempt, which
 /// entail logs once as a problem of the source; a filter that names `kube_client` overrides this.
 const BASE_DIRECTIVES: &str = "kube_client=off";
+/// Further directives unless the level of all modules is `debug` or `trace`. These libraries warn of
+/// what any caller can send: frames, headers and server names that violate their protocol. A filter
+/// that names them overrides this, too.
+const PROTOCOL_DIRECTIVES: &str = ",h2=error,hyper=error,rustls=error";
 /// The environment variable with the filter, if `--log` is not set.
 const FILTER_VARIABLE: &str = "ENTAIL_LOG";
 
@@ -92,11 +96,20 @@ impl LogSettings {
 /// else.
 fn parse(text: &str) -> Result<EnvFilter, String> {
     let mut filter = BASE_DIRECTIVES.to_owned();
+    if !text.split(',').any(is_verbose) {
+        filter.push_str(PROTOCOL_DIRECTIVES);
+    }
     for directive in text.split(',').map(str::trim) {
         check_directive(directive)?;
         filter.extend([",", directive]);
     }
     EnvFilter::try_new(filter).map_err(|error| error.to_string())
+}
+
+/// Reports whether a directive sets the level of all modules to `debug` or `trace`.
+fn is_verbose(directive: &str) -> bool {
+    let level = directive.trim().parse::<LevelFilter>();
+    level.is_ok_and(|level| level >= LevelFilter::DEBUG)
 }
 
 /// Checks that a directive is a level, or ends with `=` and a level.
@@ -202,6 +215,8 @@ fn use_color() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
 
     #[test]
@@ -229,5 +244,33 @@ mod tests {
             let error = parse(invalid).map(drop).unwrap_err();
             assert!(error.contains(expected), "{invalid}: {error}");
         }
+    }
+
+    #[test]
+    fn warnings_that_callers_can_cause_are_shown_on_request() {
+        let is_shown = |filter: &str| {
+            let log = tracing_subscriber::registry().with(parse(filter).unwrap());
+            tracing::subscriber::with_default(log, || {
+                assert!(tracing::enabled!(target: "entail::server", Level::ERROR));
+                assert!(tracing::enabled!(target: "h2::proto", Level::ERROR));
+                [
+                    tracing::enabled!(target: "h2::proto::ping_pong", Level::WARN),
+                    tracing::enabled!(target: "hyper::proto::h2", Level::WARN),
+                    tracing::enabled!(target: "rustls::msgs::handshake", Level::WARN),
+                ]
+            })
+        };
+        for quiet in ["info", "warn", "error,entail=warn", "info,entail=debug"] {
+            assert_eq!(is_shown(quiet), [false; 3], "{quiet}");
+        }
+        for verbose in [
+            "debug",
+            "TRACE",
+            "info, debug",
+            "warn,h2=warn,hyper=debug,rustls=info",
+        ] {
+            assert_eq!(is_shown(verbose), [true; 3], "{verbose}");
+        }
+        assert_eq!(is_shown("info,h2=warn"), [true, false, false]);
     }
 }

@@ -7,7 +7,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -15,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const MAX_WAITING: usize = 16 * 1024;
 /// Capacity of the buffer that a connection keeps while nothing waits.
 const MAX_KEPT: usize = 2 * 1024;
+/// Maximum number of received bytes that are read when a connection is closed.
+const MAX_DISCARDED: usize = 64 * 1024;
 
 /// A connection whose flushed bytes wait until its task calls [`WaitingBytes::poll_write`].
 #[derive(Debug)]
@@ -55,6 +57,30 @@ impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
         match batch.bytes.is_empty() {
             true => Poll::Ready(Ok(())),
             false => batch.poll_empty(context),
+        }
+    }
+}
+
+impl<C: AsyncRead + AsyncWrite + Unpin> WaitingBytes<C> {
+    /// Closes a connection that failed, without waiting: sends the bytes and the end of the connection, then reads and
+    /// drops what has been received.
+    ///
+    /// If a socket is closed with unread bytes, the kernel resets the connection, and the peer can lose what was sent
+    /// before, for example why the connection failed.
+    pub fn close(&self) {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The connection ends whether or not the socket takes the rest.
+        if batch.poll_empty(&mut context).is_ready() {
+            let _ended = Pin::new(&mut batch.connection).poll_shutdown(&mut context);
+        }
+        let mut bytes = [0; 4 * 1024];
+        for _ in 0..MAX_DISCARDED / bytes.len() {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let read = Pin::new(&mut batch.connection).poll_read(&mut context, &mut buffer);
+            if !matches!(read, Poll::Ready(Ok(()))) || buffer.filled().is_empty() {
+                return;
+            }
         }
     }
 }
@@ -155,7 +181,23 @@ mod tests {
         writes: Vec<Vec<u8>>,
         /// The number of bytes that each of the next writes takes; 0 if it must wait. Then everything.
         room: VecDeque<usize>,
+        /// The number of bytes that each of the next reads returns. Then the reader must wait.
+        received: VecDeque<usize>,
         is_shut_down: bool,
+    }
+
+    impl AsyncRead for Socket {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let Some(count) = self.received.pop_front() else {
+                return Poll::Pending;
+            };
+            buffer.put_slice(&vec![b'r'; count]);
+            Poll::Ready(Ok(()))
+        }
     }
 
     impl AsyncWrite for Socket {
@@ -250,6 +292,31 @@ mod tests {
         assert!(poll_write(&waiting));
         let total: usize = writes(&connection).iter().map(Vec::len).sum();
         assert_eq!(total, MAX_WAITING);
+    }
+
+    #[test]
+    fn a_failed_connection_is_closed_without_unread_bytes() {
+        let (mut connection, waiting) = batched(&[]);
+        connection.batch().connection.received = VecDeque::from([3, 4_096, 1]);
+        assert!(write(&mut connection, b"reason"));
+        waiting.close();
+        assert_eq!(writes(&connection), [b"reason"]);
+        let is_shut_down = connection.batch().connection.is_shut_down;
+        assert!(is_shut_down && connection.batch().connection.received.is_empty());
+        // A caller that goes on sending does not keep the connection.
+        connection.batch().connection.received = VecDeque::from([4_096; 100]);
+        waiting.close();
+        assert_eq!(connection.batch().connection.received.len(), 100 - 16);
+    }
+
+    #[test]
+    fn a_failed_connection_whose_socket_is_full_is_closed() {
+        let (mut connection, waiting) = batched(&[0]);
+        connection.batch().connection.received = VecDeque::from([3]);
+        assert!(write(&mut connection, b"reason"));
+        waiting.close();
+        let batch = connection.batch();
+        assert!(batch.connection.received.is_empty() && !batch.connection.is_shut_down);
     }
 
     #[test]

@@ -103,7 +103,7 @@ async fn serve_connection_until(
                 return;
             }
             serving.as_mut().graceful_shutdown();
-            Some(serving.await)
+            Some(serving.as_mut().await)
         }
         reason = lifetime.end() => {
             let address = lifetime.connection.address();
@@ -121,11 +121,12 @@ async fn serve_connection_until(
                 EndReason::Age => lifetime.grace,
             };
             serving.as_mut().graceful_shutdown();
-            tokio::time::timeout(grace, serving).await.ok()
+            tokio::time::timeout(grace, serving.as_mut()).await.ok()
         }
     };
     if let Some(Err(error)) = result {
         tracing::debug!(%error, "connection failed");
+        serving.waiting.close();
     }
 }
 
