@@ -12,7 +12,7 @@ build *ARGS:
 test *ARGS:
     scripts/test {{ARGS}}
 
-# Test the release binary beside real servers: kubectl e2e tls envoy cluster deploy chart release clients console playground controllers verify
+# Test the release binary beside real servers: kubectl e2e h2spec tls envoy cluster deploy chart release clients console playground controllers verify
 # attacks
 test-real *TIERS:
     scripts/test-real {{TIERS}}
