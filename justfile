@@ -38,7 +38,7 @@ fmt:
 conformance *FILES="tests/conformance/*.yaml":
     cargo run --release --locked --quiet -- test {{FILES}}
 
-# Run a bench: promises e2e watch shed peer parts
+# Run a bench: promises e2e soak watch shed peer parts
 bench NAME="promises" *ARGS:
     cargo bench --profile dist --locked --bench {{NAME}} -- {{ARGS}}
 

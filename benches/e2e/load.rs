@@ -8,23 +8,25 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use entail::api::v1;
 use prost::Message;
+use tokio::task::{JoinError, JoinSet};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status, client::Grpc};
 
 use crate::bench_world;
+use crate::process::cpu_seconds;
 use crate::raw::{METHOD, Raw};
 
 /// Number of connections, and of concurrent requests on each.
 const CONNECTIONS: usize = 4;
 const STREAMS: usize = 8;
-/// Clock ticks per second, the unit of CPU time in /proc.
-const TICKS: f64 = 100.0;
 
 /// Requests for random paths.
 pub struct Load {
     requests: Arc<Vec<Bytes>>,
     many: usize,
+    /// Number of requests that were sent at a fixed rate.
+    next: AtomicUsize,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -38,8 +40,17 @@ pub struct Run {
     pub p999_micros: f64,
 }
 
+/// Latencies at a fixed rate of requests.
+#[derive(Default)]
+pub struct Latencies {
+    pub micros: Vec<u64>,
+    /// Number of requests that failed, and the error of the first one.
+    pub failed: usize,
+    pub first_failure: Option<Status>,
+}
+
 impl Run {
-    fn of(mut times: Vec<u64>, cpu_seconds: f64, elapsed: Duration) -> Self {
+    pub fn of(mut times: Vec<u64>, cpu_seconds: f64, elapsed: Duration) -> Self {
         times.sort_unstable();
         let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1_000] as f64;
         Self {
@@ -52,6 +63,25 @@ impl Run {
     }
 }
 
+impl Latencies {
+    /// Adds those of another run.
+    pub fn extend(&mut self, other: Self) {
+        self.micros.extend(other.micros);
+        self.failed += other.failed;
+        self.first_failure = self.first_failure.take().or(other.first_failure);
+    }
+
+    fn add(&mut self, reply: Result<Result<u64, Status>, JoinError>) {
+        match reply.unwrap() {
+            Ok(micros) => self.micros.push(micros),
+            Err(status) => {
+                self.failed += 1;
+                self.first_failure.get_or_insert(status);
+            }
+        }
+    }
+}
+
 impl Load {
     pub fn new(names: &[String], many: usize) -> Self {
         let requests = names
@@ -60,6 +90,7 @@ impl Load {
         Self {
             requests: Arc::new(requests.map(Bytes::from).collect()),
             many,
+            next: AtomicUsize::new(0),
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()
@@ -90,9 +121,21 @@ impl Load {
         Run::of(times, cpu_seconds(server) - before, elapsed)
     }
 
-    /// Measures a fixed rate of requests, sent whether or not the previous ones are answered.
+    /// Measures a fixed rate of requests, sent whether or not the previous ones are answered. Panics
+    /// if one fails.
     pub fn at_rate(&self, address: &str, server: u32, per_second: usize, seconds: usize) -> Run {
-        self.measured(server, self.send_at_rate(address, per_second, seconds))
+        let load = async {
+            let sent = self.send_at_rate(address, per_second, seconds).await;
+            assert!(sent.failed == 0, "{:?}", sent.first_failure);
+            sent.micros
+        };
+        self.measured(server, load)
+    }
+
+    /// Sends a fixed rate of requests, of which any may fail.
+    pub fn latencies(&self, address: &str, per_second: usize, seconds: usize) -> Latencies {
+        self.runtime
+            .block_on(self.send_at_rate(address, per_second, seconds))
     }
 
     /// Returns the generation of the current snapshot of a server.
@@ -116,7 +159,7 @@ impl Load {
             .is_ok()
     }
 
-    async fn send_at_rate(&self, address: &str, per_second: usize, seconds: usize) -> Vec<u64> {
+    async fn send_at_rate(&self, address: &str, per_second: usize, seconds: usize) -> Latencies {
         // Several requests per tick, because the resolution of the timer is limited.
         let per_tick = per_second.div_ceil(500);
         let mut tick =
@@ -125,24 +168,29 @@ impl Load {
         for _ in 0..CONNECTIONS {
             channels.push(connect(address).await);
         }
-        let mut tasks = Vec::new();
-        while tasks.len() < per_second * seconds {
+        let mut tasks = JoinSet::new();
+        let (mut sent, mut latencies) = (0, Latencies::default());
+        while sent < per_second * seconds {
             tick.tick().await;
             for _ in 0..per_tick {
-                let channel = channels[tasks.len() % CONNECTIONS].clone();
-                let request = self.requests[tasks.len() % self.requests.len()].clone();
+                let channel = channels[sent % CONNECTIONS].clone();
+                let at = self.next.fetch_add(1, Ordering::Relaxed);
+                let request = self.requests[at % self.requests.len()].clone();
                 let began = Instant::now();
-                tasks.push(tokio::spawn(async move {
-                    send(channel, request).await;
-                    began.elapsed().as_micros() as u64
-                }));
+                tasks.spawn(async move {
+                    let reply = try_send(channel, request).await;
+                    reply.map(|_| began.elapsed().as_micros() as u64)
+                });
+                sent += 1;
+            }
+            while let Some(reply) = tasks.try_join_next() {
+                latencies.add(reply);
             }
         }
-        let mut times = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            times.push(task.await.unwrap());
+        while let Some(reply) = tasks.join_next().await {
+            latencies.add(reply);
         }
-        times
+        latencies
     }
 
     /// Sends `many` requests; returns their latencies in microseconds.
@@ -186,7 +234,8 @@ async fn connect(address: &str) -> Channel {
 /// Sends one request.
 async fn try_send(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
     let mut client = Grpc::new(channel);
-    client.ready().await.unwrap();
+    let ready = client.ready().await;
+    ready.map_err(|error| Status::unavailable(error.to_string()))?;
     let path = PathAndQuery::from_static(METHOD);
     let reply = client.unary(Request::new(request), path, Raw).await;
     reply.map(Response::into_inner)
@@ -195,18 +244,4 @@ async fn try_send(channel: Channel, request: Bytes) -> Result<Bytes, Status> {
 /// Sends one request; panics if it fails.
 async fn send(channel: Channel, request: Bytes) -> Bytes {
     try_send(channel, request).await.unwrap()
-}
-
-/// Returns the CPU time of a process.
-fn cpu_seconds(process: u32) -> f64 {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    // The name of the process, in parentheses, may contain spaces and parentheses.
-    let fields: Vec<&str> = text
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
-    (ticks(11) + ticks(12)) / TICKS
 }

@@ -23,7 +23,10 @@
 mod bench_world;
 mod constant;
 mod edit;
+#[allow(dead_code, reason = "the other benches use the rest")]
 mod load;
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod process;
 mod raw;
 mod servers;
 mod table;

@@ -1,13 +1,13 @@
 //! The two servers as child processes, which are killed at the end of the benchmark.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bench_world::{generate, names, shape, version};
 use crate::edit::EditedPolicy;
 use crate::load::Load;
+use crate::process::{ready, serve};
 use crate::world::World;
 
 /// `entail serve` with a generated world.
@@ -36,11 +36,8 @@ impl Entail {
         let world = World::generate(&shape(name)).unwrap();
         world.write(&at("world")).unwrap();
         let edited = EditedPolicy::take(&at("world/manifests"), target);
-        let process = serve(
-            &at("world/manifests"),
-            &at("world/profiles.yaml"),
-            &at("port"),
-        );
+        let profiles = at("world/profiles.yaml");
+        let process = serve(&at("world/manifests"), Some(&profiles), &at("port"));
         let snapshot = generate(name).snapshot_builder().snapshot(version());
         let names = names(&snapshot, 100_000);
         let address = ready(&at("port"));
@@ -75,7 +72,7 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
     let times = (0..9).map(|run| {
         let port = folder.path().join(format!("port-{run}"));
         let began = Instant::now();
-        let mut process = serve(&manifests, &profiles, &port);
+        let mut process = serve(&manifests, Some(&profiles), &port);
         while !load.is_answered(&port) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -89,39 +86,6 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
     let policies = world.policies.len();
     let what = format!("first answer from {many} manifests, {policies} of them policies");
     (times[times.len() / 2], what)
-}
-
-/// Starts `entail serve`.
-fn serve(manifests: &Path, profiles: &Path, port: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_entail"))
-        .arg("serve")
-        .arg("--manifests")
-        .arg(manifests)
-        .arg("--profiles")
-        .arg(profiles)
-        .args(["--listen", "127.0.0.1:0", "--log", "error", "--port-file"])
-        .arg(port)
-        .spawn()
-        .unwrap()
-}
-
-/// Waits until the server is ready; returns the address in the port file.
-fn ready(file: &Path) -> String {
-    for _ in 0..600 {
-        let found = std::fs::read_to_string(file).unwrap_or_default();
-        if let Some(address) = found.split_whitespace().next() {
-            let health = Command::new(env!("CARGO_BIN_EXE_entail"))
-                .args(["health", "--server", address])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            if health.unwrap().success() {
-                return address.to_owned();
-            }
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    panic!("the server is not ready after a minute");
 }
 
 impl Constant {
