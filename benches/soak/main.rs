@@ -2,7 +2,7 @@
 //! edited a second. `cargo bench --profile dist --bench soak [-- SECONDS] [--routes N] [--quiet SECONDS]`; 600 seconds
 //! without an argument, after 30 quiet ones.
 //!
-//! Each route is in a file with its policies, which is replaced atomically, as in mounted volumes. Look-ups are of paths
+//! Each route is in a file with its policies, which is replaced atomically, as in volumes. Look-ups are for paths
 //! that exist during the whole run. Fails if a look-up fails, if at the end the server has more than 1.25 times the
 //! memory of the first minute, or if its answers then differ from those that `entail get` computes from the same files.
 
