@@ -46,6 +46,16 @@ pub(super) struct FileListing {
     pub problems: Vec<Problem>,
     /// The directories to watch.
     pub folders: BTreeMap<PathBuf, EntryFilter>,
+    /// Whether one of the paths is a symbolic link, so that a file can change without an event that names it.
+    pub has_links: bool,
+}
+
+/// What is at a path that an event of the file system names.
+pub(super) enum EventPath {
+    /// A file that was listed, which still is a regular file.
+    File(FileEntry),
+    /// Nothing that is read.
+    Irrelevant,
 }
 
 struct DirectoryWalk<'k> {
@@ -83,6 +93,42 @@ pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> 
         walk.listing.files.append(&mut files);
     }
     walk.listing
+}
+
+/// Returns what is at a path in a directory of manifests; `None` if all files must be listed to know. `is_listed` tells
+/// whether a file was listed.
+pub(super) fn at_event(path: &Path, is_listed: bool) -> Option<EventPath> {
+    let name = path.file_name()?.as_encoded_bytes();
+    let is_manifest = !name.starts_with(b".") && is_manifest(path);
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() && is_listed && !is_hard_linked(&metadata) => {
+            Some(EventPath::File(FileEntry {
+                path: path.to_owned(),
+                mode: ReadMode::File(FileFingerprint::of(&metadata)),
+            }))
+        }
+        // Such as the file that a writer renames afterwards.
+        Ok(metadata) if metadata.is_file() && !is_listed && !is_manifest => {
+            Some(EventPath::Irrelevant)
+        }
+        // A directory that had files is watched itself, and an event of it lists all.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_listed => {
+            Some(EventPath::Irrelevant)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the file has other names, of which events tell nothing.
+#[cfg(unix)]
+fn is_hard_linked(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.nlink() > 1
+}
+
+#[cfg(not(unix))]
+fn is_hard_linked(_: &fs::Metadata) -> bool {
+    false
 }
 
 fn bytes(path: &Path) -> &[u8] {
@@ -191,6 +237,7 @@ impl DirectoryWalk<'_> {
         }
         let path = entry.path();
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        self.listing.has_links |= is_link;
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => folders.push(path),
             Ok(metadata) if metadata.is_file() && is_manifest(&path) => {
@@ -227,6 +274,7 @@ impl DirectoryWalk<'_> {
         };
         if fs::symlink_metadata(root).is_ok_and(|metadata| metadata.is_symlink()) {
             // Any link on the way to the target may be replaced, such as `..data`.
+            self.listing.has_links = true;
             self.listing
                 .folders
                 .insert(parent.to_owned(), EntryFilter::All);

@@ -1,6 +1,7 @@
 //! Merges the objects of all files into one set, and computes what changed in it.
 
-use std::collections::btree_map::Entry;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,13 +28,53 @@ pub(super) struct Item {
 /// The objects that were published last.
 #[derive(Debug, Default)]
 pub(super) struct Published {
-    objects: BTreeMap<ObjectKey, Arc<Object>>,
-    /// The keys of the objects of each file, by its name.
-    keys: BTreeMap<String, BTreeSet<ObjectKey>>,
+    objects: BTreeSet<ByKey>,
+    /// The objects of each file, by its name.
+    of_file: BTreeMap<String, Vec<Arc<Object>>>,
     /// The CRDs of all files.
     schemas: CrdSchemas,
     /// Whether no object is in two places, and all defaults were applied.
     is_clean: bool,
+}
+
+/// A file whose objects may have changed.
+pub(super) struct ChangedFile {
+    /// Its name in messages.
+    pub name: String,
+    /// Whether it did not exist at the last update.
+    pub is_new: bool,
+    /// Its objects; `None` if it does not exist any more.
+    pub items: Option<Vec<Item>>,
+}
+
+/// An object that is found by its key.
+#[derive(Clone, Debug)]
+struct ByKey(Arc<Object>);
+
+impl Borrow<ObjectKey> for ByKey {
+    fn borrow(&self) -> &ObjectKey {
+        &self.0.key
+    }
+}
+
+impl PartialEq for ByKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl Eq for ByKey {}
+
+impl PartialOrd for ByKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key.cmp(&other.0.key)
+    }
 }
 
 impl Item {
@@ -44,6 +85,13 @@ impl Item {
             line: read.line,
             defaulted: None,
         }
+    }
+
+    /// The object as of the last update.
+    fn published(&self) -> Arc<Object> {
+        let defaulted = self.defaulted.as_ref();
+        let defaulted = defaulted.and_then(|defaulted| defaulted.result.as_ref().ok());
+        Arc::clone(defaulted.unwrap_or(&self.object))
     }
 
     /// The object with the defaults of its CRD, and the problem for which they are not applied.
@@ -86,29 +134,23 @@ impl Published {
         let all = || files.iter().flat_map(|(_, items)| items.iter());
         scopes.update_from_crds(all().map(|item| &*item.object));
         let schemas = CrdSchemas::of(all().map(|item| &item.object));
-        let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
+        let mut now = BTreeSet::new();
         let mut problems = Vec::new();
-        self.keys.clear();
+        self.of_file.clear();
         self.is_clean = true;
         for (name, items) in files {
-            let mut keys = BTreeSet::new();
+            let mut objects = Vec::with_capacity(items.len());
             for item in items.iter_mut() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
                 let (object, problem) = item.with_defaults(&schemas, name);
                 problems.extend(problem);
-                keys.insert(object.key.clone());
-                match now.entry(object.key.clone()) {
-                    Entry::Vacant(entry) => {
-                        entry.insert(object);
-                    }
-                    Entry::Occupied(mut entry) => {
-                        problems.push(duplicate(name, item, entry.get()));
-                        entry.insert(object);
-                    }
+                objects.push(Arc::clone(&object));
+                if let Some(earlier) = now.replace(ByKey(object)) {
+                    problems.push(duplicate(name, item, &earlier.0));
                 }
             }
             // Files with names that are no text can look alike.
-            self.is_clean &= self.keys.insert(name.clone(), keys).is_none();
+            self.is_clean &= self.of_file.insert(name.clone(), objects).is_none();
         }
         self.is_clean &= problems.is_empty();
         self.schemas = schemas;
@@ -116,43 +158,43 @@ impl Published {
         (self.replace(now), problems)
     }
 
-    /// Replaces the objects of the only file that changed, in time proportional to its size. Returns the changes;
-    /// `None` if all files must be merged: because of CRDs, which concern other files, or because an object is in
-    /// two places.
-    pub fn update_file(
+    /// Replaces the objects of the files that changed, in time proportional to their size. Returns the changes; `None`
+    /// if all files must be merged: because of CRDs, which concern other files, or because an object is in two places.
+    pub fn update_files(
         &mut self,
         scopes: &KindScopes,
-        name: &str,
-        items: &mut [Item],
+        files: &mut [ChangedFile],
     ) -> Option<Change> {
-        let before = self.keys.get(name).filter(|_| self.is_clean)?;
-        let mut now: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
-        for item in items {
-            scopes.reassign_namespace(&mut item.object, &item.written);
-            let (object, problem) = item.with_defaults(&self.schemas, name);
-            let key = object.key.clone();
-            let is_elsewhere = self.objects.contains_key(&key) && !before.contains(&key);
-            let concerns_others = key.kind.defines_kinds() || is_elsewhere;
-            if concerns_others || problem.is_some() || now.insert(key, object).is_some() {
-                return None;
-            }
-        }
+        let (before, now) = (
+            self.objects_before(files)?,
+            self.objects_now(scopes, files)?,
+        );
         self.schemas.forget_decoded();
-        if before.iter().any(|key| key.kind.defines_kinds()) {
+        let is_elsewhere =
+            |object: &&ByKey| self.objects.contains(*object) && !before.contains(*object);
+        let defines_kinds = |object: &ByKey| object.0.key.kind.defines_kinds();
+        let mut concerned = before.iter().chain(&now);
+        if concerned.any(defines_kinds) || now.iter().any(|object| is_elsewhere(&object)) {
             return None;
         }
-        let gone = before.iter().filter(|key| !now.contains_key(*key));
-        let deletes: Vec<ObjectKey> = gone.cloned().collect();
-        self.keys
-            .insert(name.to_owned(), now.keys().cloned().collect());
+        for ChangedFile { name, items, .. } in files {
+            match items {
+                None => self.of_file.remove(name),
+                Some(items) => {
+                    let objects = items.iter().map(Item::published).collect();
+                    self.of_file.insert(name.clone(), objects)
+                }
+            };
+        }
+        let deletes: Vec<ObjectKey> = before.difference(&now).map(|o| o.0.key.clone()).collect();
         for key in &deletes {
             self.objects.remove(key);
         }
         let mut upserts = Vec::new();
-        for (key, object) in now {
-            let before = self.objects.insert(key, Arc::clone(&object));
-            if before.is_none_or(|old| !is_same(&old, &object)) {
-                upserts.push(object);
+        for object in now {
+            let before = self.objects.replace(object.clone());
+            if before.is_none_or(|old| !is_same(&old.0, &object.0)) {
+                upserts.push(object.0);
             }
         }
         Some(Change {
@@ -162,17 +204,53 @@ impl Published {
         })
     }
 
-    fn replace(&mut self, now: BTreeMap<ObjectKey, Arc<Object>>) -> Change {
+    /// The objects that files had; `None` if it is not known of each.
+    fn objects_before(&self, files: &[ChangedFile]) -> Option<BTreeSet<ByKey>> {
+        if !self.is_clean {
+            return None;
+        }
+        let mut before = BTreeSet::new();
+        for file in files {
+            let known = self.of_file.get(&file.name);
+            // Otherwise its name looks like that of another one.
+            if known.is_some() == file.is_new {
+                return None;
+            }
+            before.extend(known.into_iter().flatten().cloned().map(ByKey));
+        }
+        Some(before)
+    }
+
+    /// The objects that files have; `None` if there is a problem with them.
+    fn objects_now(
+        &self,
+        scopes: &KindScopes,
+        files: &mut [ChangedFile],
+    ) -> Option<BTreeSet<ByKey>> {
+        let mut now = BTreeSet::new();
+        for ChangedFile { name, items, .. } in files {
+            for item in items.iter_mut().flatten() {
+                scopes.reassign_namespace(&mut item.object, &item.written);
+                let (object, problem) = item.with_defaults(&self.schemas, name);
+                if problem.is_some() || !now.insert(ByKey(object)) {
+                    return None;
+                }
+            }
+        }
+        Some(now)
+    }
+
+    fn replace(&mut self, now: BTreeSet<ByKey>) -> Change {
         let before = std::mem::replace(&mut self.objects, now);
-        let is_new = |(key, object): &(&ObjectKey, &Arc<Object>)| {
-            before.get(key).is_none_or(|old| !is_same(old, object))
+        let is_new = |object: &&ByKey| {
+            let old = before.get(*object);
+            old.is_none_or(|old| !is_same(&old.0, &object.0))
         };
         let upserts = self.objects.iter().filter(is_new);
-        let upserts = upserts.map(|(_, object)| Arc::clone(object)).collect();
-        let gone = before.keys().filter(|key| !self.objects.contains_key(key));
+        let gone = before.difference(&self.objects);
         Change {
-            upserts,
-            deletes: gone.cloned().collect(),
+            upserts: upserts.map(|object| Arc::clone(&object.0)).collect(),
+            deletes: gone.map(|object| object.0.key.clone()).collect(),
             states: Vec::new(),
         }
     }

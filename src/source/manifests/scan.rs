@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use entail_core::model::{Change, ObjectKey};
 
 use super::content::{self, FileContent, FileState, ReadError};
-use super::files::{self, EntryFilter, FileEntry, FileListing, ReadMode, STDIN, name_of};
+use super::files::{
+    self, EntryFilter, EventPath, FileEntry, FileListing, ReadMode, STDIN, name_of,
+};
 use super::limits::Limits;
-use super::merge::{Item, Published};
+use super::merge::{ChangedFile, Item, Published};
 use super::read::{ParsedManifest, on_parser_threads, read_bytes};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
@@ -27,6 +29,10 @@ pub struct Manifests {
     /// The problems of the last merge of all files.
     merge_problems: Vec<Problem>,
     folders: BTreeMap<PathBuf, EntryFilter>,
+    /// Whether a file can be read again without listing all: none is behind a link, and listing told no problem.
+    is_plain: bool,
+    /// The files that were read after they were published last.
+    unpublished: BTreeSet<PathBuf>,
 }
 
 /// The state of a file.
@@ -38,6 +44,8 @@ struct ManifestFile {
     was_good: bool,
     /// The objects of the last good version.
     items: Vec<Item>,
+    /// Whether the objects were published at least once.
+    is_published: bool,
     /// The current problems.
     problems: Vec<Problem>,
 }
@@ -66,6 +74,8 @@ impl Manifests {
             published: Published::default(),
             merge_problems: Vec::new(),
             folders: BTreeMap::new(),
+            is_plain: false,
+            unpublished: BTreeSet::new(),
         }
     }
 
@@ -83,6 +93,30 @@ impl Manifests {
         self
     }
 
+    /// Reads files that events name, by their paths in the directories of [`Manifests::folders`]. Returns `None` if all
+    /// files must be listed to know what changed. This blocks like [`Manifests::scan`].
+    pub(super) fn scan_paths(&mut self, paths: &BTreeSet<PathBuf>) -> Option<Scan> {
+        if !self.is_plain {
+            return None;
+        }
+        let mut files = Vec::new();
+        for path in paths {
+            match files::at_event(path, self.files.contains_key(path))? {
+                EventPath::File(file) => files.push(file),
+                EventPath::Irrelevant => {}
+            }
+        }
+        let mut read = self.read_changed(&files);
+        for file in files {
+            let read = read.remove(&file.path);
+            if self.load(&file, read)? {
+                self.unpublished.insert(file.path);
+            }
+        }
+        let change = self.publish_files(&[]);
+        Some(self.scanned(change, Vec::new()))
+    }
+
     /// Lists all files and reads those that changed. This blocks: call it from a blocking thread in
     /// asynchronous code.
     pub fn scan(&mut self) -> Scan {
@@ -95,31 +129,39 @@ impl Manifests {
             files,
             problems,
             folders,
+            has_links,
         } = files::list(&self.roots, &known);
         self.folders = folders;
+        self.is_plain = !has_links && problems.is_empty();
         let mut read = self.read_changed(&files);
-        let mut changed: Vec<PathBuf> = Vec::new();
-        let mut is_removed = false;
         let mut order = Vec::with_capacity(files.len());
         for file in files {
             let read = read.remove(&file.path);
             match self.load(&file, read) {
-                Some(is_new) => {
-                    changed.extend(is_new.then(|| file.path.clone()));
+                Some(true) => {
+                    self.unpublished.insert(file.path.clone());
                     order.push(file.path);
                 }
-                None => is_removed |= self.files.remove(&file.path).is_some(),
+                Some(false) => order.push(file.path),
+                None => {}
             }
         }
         let listed: BTreeSet<&PathBuf> = order.iter().collect();
+        let removed = self.order.iter().filter(|path| !listed.contains(path));
+        let removed: Vec<PathBuf> = removed.cloned().collect();
         self.files.retain(|path, _| listed.contains(path));
-        let is_same_list = order == self.order && !is_removed;
+        let is_same_order = order == self.order;
         self.order = order;
-        let change = match changed.as_slice() {
-            [] if is_same_list => Change::default(),
-            [file] if is_same_list => self.publish_file(file),
-            _ => self.publish(),
+        let is_reordered = !is_same_order && removed.is_empty() && self.unpublished.is_empty();
+        let change = match is_reordered {
+            // Files that come first have other objects in use.
+            true => self.publish(),
+            false => self.publish_files(&removed),
         };
+        self.scanned(change, problems)
+    }
+
+    fn scanned(&self, change: Change, problems: Vec<Problem>) -> Scan {
         Scan {
             change,
             problems: self.problems(problems),
@@ -202,23 +244,43 @@ impl Manifests {
         }
     }
 
-    /// Publishes the only file that changed.
-    fn publish_file(&mut self, path: &Path) -> Change {
-        let Self {
-            files,
-            published,
-            scopes,
-            ..
-        } = self;
-        let items = files.get_mut(path).map(|file| file.items.as_mut_slice());
-        let change = items.and_then(|items| published.update_file(scopes, &name_of(path), items));
-        match change {
-            Some(change) => change,
-            None => self.publish(),
+    /// Publishes the files that changed, and those that were removed.
+    fn publish_files(&mut self, removed: &[PathBuf]) -> Change {
+        let changed = std::mem::take(&mut self.unpublished);
+        let mut taken = Vec::with_capacity(changed.len());
+        let mut files = Vec::with_capacity(changed.len() + removed.len());
+        for path in changed {
+            if let Some(file) = self.files.get_mut(&path) {
+                files.push(ChangedFile {
+                    name: name_of(&path),
+                    is_new: !file.is_published,
+                    items: Some(std::mem::take(&mut file.items)),
+                });
+                taken.push(path);
+            }
         }
+        files.extend(removed.iter().map(|path| ChangedFile {
+            name: name_of(path),
+            is_new: false,
+            items: None,
+        }));
+        if files.is_empty() {
+            return Change::default();
+        }
+        let change = self.published.update_files(&self.scopes, &mut files);
+        for (path, file) in taken.into_iter().zip(files) {
+            if let Some(known) = self.files.get_mut(&path) {
+                known.items = file.items.unwrap_or_default();
+                known.is_published |= change.is_some();
+            }
+        }
+        change.unwrap_or_else(|| self.publish())
     }
 
     fn publish(&mut self) -> Change {
+        for file in self.files.values_mut() {
+            file.is_published = true;
+        }
         let mut by_path: BTreeMap<&PathBuf, &mut ManifestFile> = self.files.iter_mut().collect();
         let mut files: Vec<_> = self
             .order
@@ -324,6 +386,8 @@ fn is_about(item: &Item, key: &ObjectKey) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use entail_core::model::Body;
+
     use super::*;
 
     const GOOD: &str = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {v: 1}}";
@@ -414,44 +478,94 @@ mod tests {
           w: {type: integer, default: 7}}}}}}}]}}",
     ];
 
+    /// The objects that a source has published.
+    #[derive(Default)]
+    struct Followed {
+        objects: BTreeMap<ObjectKey, Body>,
+        problems: Vec<Problem>,
+    }
+
+    impl Followed {
+        fn take(&mut self, scan: Scan) {
+            for object in scan.change.upserts {
+                self.objects.insert(object.key.clone(), object.body.clone());
+            }
+            for key in scan.change.deletes {
+                assert!(self.objects.remove(&key).is_some(), "{key}");
+            }
+            self.problems = scan.problems;
+        }
+    }
+
     #[test]
-    fn edits_of_single_files_publish_what_a_new_source_publishes() {
+    fn edits_of_files_publish_what_a_new_source_publishes() {
         let folder = tempfile::tempdir().unwrap();
         let source = || Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
-        let mut followed = source();
-        let mut objects = BTreeMap::new();
+        let (mut listing, mut named) = (source(), source());
+        let mut by_listing = Followed::default();
+        let mut by_names = Followed::default();
+        let mut without_listing = 0;
         // The numbers of a linear congruential generator.
         let mut state: u32 = 1;
         let mut below = |most: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 16) % most
         };
-        for step in 0..400 {
-            // Mostly one file changes at a time.
-            for _ in 0..=below(8) / 7 {
-                let file = folder.path().join(format!("{}.yaml", below(3)));
+        for step in 0..600 {
+            let mut paths = BTreeSet::new();
+            for _ in 0..=below(8) / 5 {
+                let file = folder.path().join(format!("{}.yaml", below(4)));
                 let documents: Vec<&str> = (0..below(4))
                     .map(|_| DOCUMENTS[below(DOCUMENTS.len() as u32) as usize])
                     .collect();
-                std::fs::write(file, documents.join("\n---\n")).unwrap();
+                if below(9) == 0 {
+                    let _ = std::fs::remove_file(&file);
+                } else {
+                    std::fs::write(&file, documents.join("\n---\n")).unwrap();
+                }
+                paths.insert(file);
             }
-            let Scan {
-                change, problems, ..
-            } = followed.scan();
-            for object in change.upserts {
-                objects.insert(object.key.clone(), object.body.clone());
+            by_listing.take(listing.scan());
+            let scan = named.scan_paths(&paths);
+            without_listing += usize::from(scan.is_some());
+            by_names.take(scan.unwrap_or_else(|| named.scan()));
+            let mut expected = Followed::default();
+            expected.take(source().scan());
+            for followed in [&by_listing, &by_names] {
+                assert_eq!(followed.objects, expected.objects, "step {step}");
+                assert_eq!(followed.problems, expected.problems, "step {step}");
             }
-            for key in change.deletes {
-                assert!(objects.remove(&key).is_some(), "step {step}: {key}");
-            }
-            let full = source().scan();
-            let all = full.change.upserts.iter();
-            let expected: BTreeMap<_, _> = all
-                .map(|object| (object.key.clone(), object.body.clone()))
-                .collect();
-            assert_eq!(objects, expected, "step {step}");
-            assert_eq!(problems, full.problems, "step {step}");
         }
+        assert!(without_listing > 300, "{without_listing}");
+    }
+
+    #[test]
+    fn files_behind_links_are_read_by_listing_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        std::fs::write(&file, DOCUMENTS[0]).unwrap();
+        let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        source.scan();
+        let scan = |source: &mut Manifests, path: &Path| {
+            let scan = source.scan_paths(&BTreeSet::from([path.to_owned()]));
+            scan.map(|scan| scan.change.upserts.len())
+        };
+        assert_eq!(scan(&mut source, &file), Some(0));
+        std::fs::write(&file, DOCUMENTS[1]).unwrap();
+        assert_eq!(scan(&mut source, &file), Some(1));
+        let written = folder.path().join(".a.yaml.tmp");
+        std::fs::write(&written, DOCUMENTS[0]).unwrap();
+        assert_eq!(scan(&mut source, &written), Some(0));
+        let new = folder.path().join("b.yaml");
+        std::fs::write(&new, DOCUMENTS[2]).unwrap();
+        assert_eq!(scan(&mut source, &new), None);
+        assert_eq!(source.scan().change.upserts.len(), 1);
+        // Another name of a file: an edit by it tells nothing of this one.
+        std::fs::hard_link(&file, folder.path().join("c.txt")).unwrap();
+        assert_eq!(scan(&mut source, &file), None);
+        std::os::unix::fs::symlink("b.yaml", folder.path().join("d.yaml")).unwrap();
+        source.scan();
+        assert_eq!(scan(&mut source, &new), None);
     }
 
     #[test]
@@ -473,7 +587,12 @@ mod tests {
             let Manifests {
                 published, scopes, ..
             } = source;
-            published.update_file(scopes, &name, &mut loaded.items)
+            let file = ChangedFile {
+                name,
+                is_new: false,
+                items: Some(loaded.items),
+            };
+            published.update_files(scopes, &mut [file])
         };
         let change = items(&mut source, "a.yaml", DOCUMENTS[3]).unwrap();
         assert_eq!((change.upserts.len(), change.deletes.len()), (1, 1));

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::scan::Manifests;
-use super::watcher::Watcher;
+use super::watcher::{ChangedPaths, Watcher};
 use super::{Problem, Scan};
 
 /// Time without events after which a change is read.
@@ -19,7 +19,7 @@ const FALLBACK_POLL: Duration = Duration::from_millis(500);
 const MIN_POLL: Duration = Duration::from_millis(10);
 
 /// Scans the manifests now and whenever they change. Sends the first scan, then each scan with
-/// changes or with other problems than before. Without events, the manifests are scanned at the
+/// changes or with other problems than before. Files that events name are read without listing all. Without events, the manifests are scanned at the
 /// interval `poll`; if the file system reports no events, twice a second. Returns when the receiver
 /// is closed.
 pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration) {
@@ -32,12 +32,25 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
         }
     };
     let mut sent_problems: Option<Vec<Problem>> = None;
+    let mut is_listing_due = true;
+    let mut is_unwatched = true;
+    let mut listed = Instant::now();
     loop {
         let scanning = tokio::task::spawn_blocking(move || {
-            let scan = manifests.scan();
-            let coverage = watcher
-                .as_mut()
-                .map(|watcher| watcher.follow(manifests.folders()));
+            let changed = watcher.as_mut().map(Watcher::take_changed);
+            let named = match changed {
+                Some(ChangedPaths::Some(paths)) if !is_listing_due => manifests.scan_paths(&paths),
+                _ => None,
+            };
+            let (scan, coverage) = match named {
+                Some(scan) => (scan, None),
+                None => {
+                    let scan = manifests.scan();
+                    let watcher = watcher.as_mut();
+                    let coverage = watcher.map(|watcher| watcher.follow(manifests.folders()));
+                    (scan, Some(coverage.unwrap_or_default()))
+                }
+            };
             (manifests, watcher, scan, coverage)
         });
         let scan;
@@ -49,9 +62,14 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
                 return;
             }
         };
-        if coverage.is_some_and(|coverage| coverage.is_wider) {
+        let is_wider = coverage.is_some_and(|coverage| coverage.is_wider);
+        if is_wider {
             // Changes between reading a directory and watching it are not reported: scan again.
             waker.notify_one();
+        }
+        if let Some(coverage) = coverage {
+            is_unwatched = !coverage.is_complete;
+            listed = Instant::now();
         }
         if !scan.change.is_empty() || sent_problems.as_ref() != Some(&scan.problems) {
             sent_problems = Some(scan.problems.clone());
@@ -59,18 +77,21 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
                 return;
             }
         }
-        let is_unwatched = !coverage.is_some_and(|coverage| coverage.is_complete);
-        let pause = if is_unwatched {
-            poll.min(FALLBACK_POLL)
-        } else {
-            poll
-        }
-        .max(MIN_POLL);
-        tokio::select! {
+        let pause = match is_unwatched {
+            true => poll.min(FALLBACK_POLL),
+            false => poll,
+        };
+        let pause = pause.max(MIN_POLL);
+        let is_event = tokio::select! {
             () = tx.closed() => return,
-            () = waker.notified() => debounce(&waker).await,
-            () = sleep(pause) => {}
-        }
+            () = waker.notified() => {
+                debounce(&waker).await;
+                true
+            }
+            () = sleep(pause) => false,
+        };
+        // Not all changes cause events, and events may never pause.
+        is_listing_due = !is_event || is_wider || is_unwatched || listed.elapsed() >= pause;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Receives the relevant events of the file system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,19 +10,52 @@ use tokio::sync::Notify;
 
 use super::files::EntryFilter;
 
+/// Maximum number of paths that are remembered; beyond it, all files are listed.
+const MAX_PATHS: usize = 4_096;
+
 /// Watches directories instead of files, because the watch of a file ends when it is replaced.
 pub(super) struct Watcher {
     inner: RecommendedWatcher,
-    watched: Arc<Mutex<BTreeMap<PathBuf, EntryFilter>>>,
+    state: Arc<Mutex<WatchState>>,
 }
 
-/// The result of watching a set of directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Default)]
+struct WatchState {
+    /// The directories, by the absolute paths that events name.
+    folders: BTreeMap<PathBuf, WatchedFolder>,
+    changed: ChangedPaths,
+}
+
+/// A directory that is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WatchedFolder {
+    /// The path by which the directory was listed.
+    listed: PathBuf,
+    filter: EntryFilter,
+}
+
+/// What changed, as events tell it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ChangedPaths {
+    /// Entries of listed directories, by the paths that listing gives them.
+    Some(BTreeSet<PathBuf>),
+    /// Anything.
+    Any,
+}
+
+/// The result of watching a set of directories; by default, nothing is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Coverage {
     /// Some directory was not watched before, so earlier changes in it were not reported.
     pub is_wider: bool,
     /// All directories are watched.
     pub is_complete: bool,
+}
+
+impl Default for ChangedPaths {
+    fn default() -> Self {
+        Self::Some(BTreeSet::new())
+    }
 }
 
 impl Watcher {
@@ -31,28 +64,44 @@ impl Watcher {
     /// # Errors
     /// The system does not support watching, or its limit of watches is reached.
     pub fn new(waker: Arc<Notify>) -> notify::Result<Self> {
-        let watched = Arc::new(Mutex::new(BTreeMap::new()));
-        let shared = Arc::clone(&watched);
+        let state = Arc::new(Mutex::new(WatchState::default()));
+        let shared = Arc::clone(&state);
         let inner = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if event.map_or(true, |event| is_relevant(&event, &mut watched)) {
+            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_relevant = match event {
+                Ok(event) => state.take_event(&event),
+                Err(_) => {
+                    state.changed = ChangedPaths::Any;
+                    true
+                }
+            };
+            if is_relevant {
                 waker.notify_one();
             }
         })?;
-        Ok(Self { inner, watched })
+        Ok(Self { inner, state })
+    }
+
+    /// Returns what changed since the last call.
+    pub fn take_changed(&mut self) -> ChangedPaths {
+        std::mem::take(&mut self.lock().changed)
     }
 
     /// Watches exactly the given directories.
     pub fn follow(&mut self, folders: &BTreeMap<PathBuf, EntryFilter>) -> Coverage {
         // Events name absolute paths.
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let folders: BTreeMap<PathBuf, &EntryFilter> = folders
-            .iter()
-            .map(|(path, filter)| (absolute(path), filter))
-            .collect();
-        let watched: Vec<PathBuf> = self.lock().keys().cloned().collect();
+        let folders = folders.iter().map(|(path, filter)| {
+            let folder = WatchedFolder {
+                listed: path.clone(),
+                filter: filter.clone(),
+            };
+            (absolute(path), folder)
+        });
+        let folders: BTreeMap<PathBuf, WatchedFolder> = folders.collect();
+        let watched: Vec<PathBuf> = self.lock().folders.keys().cloned().collect();
         for gone in watched.iter().filter(|path| !folders.contains_key(*path)) {
-            self.lock().remove(gone);
+            self.lock().folders.remove(gone);
             // The directory may have been deleted, which ended its watch.
             let _ = self.inner.unwatch(gone);
         }
@@ -60,14 +109,14 @@ impl Watcher {
             is_wider: false,
             is_complete: true,
         };
-        for (path, filter) in folders {
+        for (path, folder) in folders {
             // Insert before the first event can arrive. A directory that is already watched is
             // watched again, which renews the watch if another directory has taken its path.
-            let before = self.lock().insert(path.clone(), filter.clone());
+            let before = self.lock().folders.insert(path.clone(), folder.clone());
             match self.inner.watch(&path, RecursiveMode::NonRecursive) {
-                Ok(()) => coverage.is_wider |= before.as_ref() != Some(filter),
+                Ok(()) => coverage.is_wider |= before.as_ref() != Some(&folder),
                 Err(error) => {
-                    self.lock().remove(&path);
+                    self.lock().folders.remove(&path);
                     coverage.is_complete = false;
                     tracing::debug!(path = %path.display(), %error, "a directory cannot be watched");
                 }
@@ -76,44 +125,70 @@ impl Watcher {
         coverage
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, EntryFilter>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns whether an event requires a scan. A directory that is replaced is removed from `watched`.
-fn is_relevant(event: &Event, watched: &mut BTreeMap<PathBuf, EntryFilter>) -> bool {
-    if event.need_rescan() || event.paths.is_empty() {
-        return true;
-    }
-    // Events of reading are ignored, because scans cause them.
-    let is_access = matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write));
-    if is_access {
-        return false;
-    }
-    let replaces = matches!(
-        event.kind,
-        EventKind::Remove(_)
-            | EventKind::Modify(ModifyKind::Name(_))
-            | EventKind::Create(CreateKind::Folder)
-    );
-    let mut is_relevant = false;
-    for path in &event.paths {
-        let is_folder = watched.contains_key(path);
-        if is_folder && replaces {
-            watched.remove(path);
+impl WatchState {
+    /// Records what an event tells. Returns whether it requires a scan. A directory that is replaced is watched no more.
+    fn take_event(&mut self, event: &Event) -> bool {
+        if event.need_rescan() || event.paths.is_empty() {
+            self.changed = ChangedPaths::Any;
+            return true;
         }
-        is_relevant |= is_folder || is_watched_entry(path, watched);
+        // Events of reading are ignored, because scans cause them.
+        let is_access = matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write));
+        if is_access {
+            return false;
+        }
+        let replaces = matches!(
+            event.kind,
+            EventKind::Remove(_)
+                | EventKind::Modify(ModifyKind::Name(_))
+                | EventKind::Create(CreateKind::Folder)
+        );
+        let mut is_relevant = false;
+        for path in &event.paths {
+            let is_folder = self.folders.contains_key(path);
+            if is_folder && replaces {
+                self.folders.remove(path);
+            }
+            if is_folder {
+                self.changed = ChangedPaths::Any;
+            }
+            is_relevant |= is_folder || self.take_entry(path);
+        }
+        is_relevant
     }
-    is_relevant
+
+    /// Records an entry of a directory. Returns whether it is watched.
+    fn take_entry(&mut self, path: &Path) -> bool {
+        let folder = path.parent().and_then(|parent| self.folders.get(parent));
+        match (folder, path.file_name()) {
+            (Some(folder), Some(name)) => match &folder.filter {
+                EntryFilter::Names(names) if !names.contains(name) => return false,
+                EntryFilter::Names(_) => self.changed = ChangedPaths::Any,
+                EntryFilter::All => {
+                    let listed = folder.listed.join(name);
+                    self.changed.add(listed);
+                }
+            },
+            // Some systems report directories under other names than those that were given.
+            _ => self.changed = ChangedPaths::Any,
+        }
+        true
+    }
 }
 
-fn is_watched_entry(path: &Path, watched: &BTreeMap<PathBuf, EntryFilter>) -> bool {
-    let filter = path.parent().and_then(|parent| watched.get(parent));
-    match (filter, path.file_name()) {
-        (Some(EntryFilter::Names(names)), Some(name)) => names.contains(name),
-        // Some systems report directories under other names than those that were given.
-        _ => true,
+impl ChangedPaths {
+    fn add(&mut self, path: PathBuf) {
+        if let Self::Some(paths) = self {
+            paths.insert(path);
+            if paths.len() > MAX_PATHS {
+                *self = Self::Any;
+            }
+        }
     }
 }
 
@@ -127,9 +202,20 @@ mod tests {
         Event::new(kind).add_path(path.into())
     }
 
-    fn watched() -> BTreeMap<PathBuf, EntryFilter> {
+    fn watched() -> WatchState {
         let names = EntryFilter::Names(["f.yaml".into()].into());
-        [("/all".into(), EntryFilter::All), ("/some".into(), names)].into()
+        let folder = |listed: &str, filter| WatchedFolder {
+            listed: listed.into(),
+            filter,
+        };
+        WatchState {
+            folders: [
+                ("/all".into(), folder("all", EntryFilter::All)),
+                ("/some".into(), folder("some", names)),
+            ]
+            .into(),
+            changed: ChangedPaths::default(),
+        }
     }
 
     #[test]
@@ -142,11 +228,7 @@ mod tests {
             ("/some", true),
             ("/elsewhere/x", true),
         ] {
-            assert_eq!(
-                is_relevant(&event(data, path), &mut watched()),
-                expected,
-                "{path}"
-            );
+            assert_eq!(watched().take_event(&event(data, path)), expected, "{path}");
         }
     }
 
@@ -157,13 +239,10 @@ mod tests {
             AccessKind::Close(AccessMode::Read),
         ];
         for kind in reading {
-            assert!(!is_relevant(
-                &event(EventKind::Access(kind), "/all/x"),
-                &mut watched()
-            ));
+            assert!(!watched().take_event(&event(EventKind::Access(kind), "/all/x")));
         }
         let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert!(is_relevant(&event(written, "/all/x"), &mut watched()));
+        assert!(watched().take_event(&event(written, "/all/x")));
     }
 
     #[test]
@@ -173,8 +252,36 @@ mod tests {
             EventKind::Modify(ModifyKind::Name(RenameMode::From)),
         ] {
             let mut watched = watched();
-            assert!(is_relevant(&event(kind, "/all"), &mut watched));
-            assert!(!watched.contains_key(Path::new("/all")));
+            assert!(watched.take_event(&event(kind, "/all")));
+            assert!(!watched.folders.contains_key(Path::new("/all")));
+            assert_eq!(watched.changed, ChangedPaths::Any);
         }
+    }
+
+    #[test]
+    fn entries_of_listed_directories_are_told_by_their_listed_paths() {
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let mut watched = watched();
+        for path in ["/all/x", "/some/x", "/all/y", "/all/x"] {
+            watched.take_event(&event(data, path));
+        }
+        let expected = BTreeSet::from(["all/x".into(), "all/y".into()]);
+        assert_eq!(watched.changed, ChangedPaths::Some(expected));
+        // The listed path of a single file may be another one.
+        watched.take_event(&event(data, "/some/f.yaml"));
+        assert_eq!(watched.changed, ChangedPaths::Any);
+        watched.take_event(&event(data, "/all/z"));
+        assert_eq!(watched.changed, ChangedPaths::Any);
+    }
+
+    #[test]
+    fn too_many_paths_are_any() {
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let mut watched = watched();
+        for number in 0..=MAX_PATHS {
+            assert!(matches!(watched.changed, ChangedPaths::Some(_)));
+            watched.take_event(&event(data, &format!("/all/{number}")));
+        }
+        assert_eq!(watched.changed, ChangedPaths::Any);
     }
 }
