@@ -3,10 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups};
+use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups, shared_name};
 
 /// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -157,13 +156,11 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
         segment(namespace, "metadata.namespace")?;
     }
     let kind = shared_kind(group, kind);
-    Ok(ObjectKey::new(kind, shared(namespace), name))
+    Ok(ObjectKey::new(kind, shared_name(namespace), name))
 }
 
 /// The number of kinds that [`shared_kind`] remembers on each thread.
 const MAX_KINDS: usize = 64;
-/// The number of names that [`shared`] remembers on each thread.
-const MAX_SHARED: usize = 4_096;
 
 /// Returns a kind of which all objects share one copy.
 fn shared_kind(group: &str, kind: &str) -> GroupKind {
@@ -179,24 +176,6 @@ fn shared_kind(group: &str, kind: &str) -> GroupKind {
         }
         let new = GroupKind::new(group, kind);
         kinds.push(new.clone());
-        new
-    })
-}
-
-/// Returns the name of a namespace, of which all objects share one copy.
-fn shared(name: &str) -> Str {
-    thread_local! {
-        static NAMES: RefCell<HashSet<Str>> = RefCell::default();
-    }
-    NAMES.with_borrow_mut(|names| {
-        if let Some(known) = names.get(name) {
-            return known.clone();
-        }
-        if names.len() >= MAX_SHARED {
-            names.clear();
-        }
-        let new = Str::from(name);
-        names.insert(new.clone());
         new
     })
 }

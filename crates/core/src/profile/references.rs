@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::policy::{Reference, ReferenceTarget, SelectorNamespaces};
 use super::{Profile, TargetKinds};
-use crate::model::{Encoded, GroupKind, LabelSelector, groups};
+use crate::model::{Encoded, GroupKind, LabelSelector, groups, shared_name};
 
 /// The kinds of the Gateway API that policies can target.
 pub(super) const TARGET_KINDS: [&str; 8] = [
@@ -112,7 +112,7 @@ fn reference(
                 LabelSelector::default()
             }))
         }
-        (Some(name), None) => ReferenceTarget::Name(name.into()),
+        (Some(name), None) => ReferenceTarget::Name(shared_name(name)),
         (None, None) => {
             fail("`name` is missing".to_owned());
             ReferenceTarget::Name("".into())

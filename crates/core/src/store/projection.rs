@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Gateway, Grant, ListenerSet, Route};
-use crate::model::{GroupKind, Object, ObjectKey, Str, groups};
+use crate::model::{GroupKind, Object, ObjectKey, Str, groups, shared_name};
 
 /// The fields of an object that rules need.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ impl ServicePorts {
     fn read(spec: &Value) -> Self {
         let ports = list(spec, "ports")
             .iter()
-            .filter_map(|p| Some((text(p, "name").map(Str::from), number(p, "port")?)))
+            .filter_map(|p| Some((text(p, "name").map(shared_name), number(p, "port")?)))
             .collect();
         Self(ports)
     }

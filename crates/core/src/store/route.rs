@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::projection::{is_name, list, number, text};
-use crate::model::{GroupKind, Object, Str, groups};
+use crate::model::{GroupKind, Object, Str, groups, shared_name};
 
 /// The properties of a route kind.
 #[derive(Debug, PartialEq)]
@@ -153,7 +153,7 @@ impl Route {
             list(spec, "hostnames")
                 .iter()
                 .filter_map(Value::as_str)
-                .map(|h| h.to_ascii_lowercase().into())
+                .map(|h| shared_name(&h.to_ascii_lowercase()))
                 .collect()
         } else {
             Vec::new()
@@ -193,7 +193,7 @@ impl BackendRef {
                 false => GroupKind::new(group, kind),
             },
             namespace,
-            name: name.into(),
+            name: shared_name(name),
             port: number(value, "port"),
             extensions: extensions(value),
         })
@@ -320,8 +320,8 @@ fn parent(value: &Value, namespace: &Str) -> Option<ParentRef> {
             _ => GroupKind::new(group, kind).canonical(),
         },
         namespace: namespace_of(value, namespace),
-        name: text(value, "name")?.into(),
-        section: text(value, "sectionName").map(Into::into),
+        name: shared_name(text(value, "name")?),
+        section: text(value, "sectionName").map(shared_name),
         port: number(value, "port"),
     })
 }
@@ -329,7 +329,7 @@ fn parent(value: &Value, namespace: &Str) -> Option<ParentRef> {
 /// The namespace of a reference: that of the route if it names none. The names of equal ones are shared.
 fn namespace_of(reference: &Value, of_route: &Str) -> Str {
     match text(reference, "namespace") {
-        Some(other) if *other != **of_route => other.into(),
+        Some(other) if *other != **of_route => shared_name(other),
         _ => of_route.clone(),
     }
 }
@@ -342,7 +342,7 @@ fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Vec<Rule> {
             .filter(|n| is_name(n) && !n.starts_with('#'))
             .filter(|n| !rules.iter().any(|r| r.name.as_deref() == Some(*n)));
         rules.push(Rule {
-            name: name.map(Into::into),
+            name: name.map(shared_name),
             backends: list(value, "backendRefs")
                 .iter()
                 .filter_map(|b| BackendRef::read(b, namespace, backend))

@@ -1,0 +1,47 @@
+//! Copies of names that many objects have.
+
+use std::cell::RefCell;
+
+use hashbrown::HashSet;
+
+use super::Str;
+
+/// The number of names that a thread remembers. Beyond it, it forgets all, so that later objects share new copies.
+const MAX_NAMES: usize = 4_096;
+
+/// Returns a name, of which objects that are read on this thread share a copy.
+pub fn shared_name(name: &str) -> Str {
+    thread_local! {
+        static NAMES: RefCell<HashSet<Str>> = RefCell::default();
+    }
+    NAMES.with_borrow_mut(|names| {
+        if let Some(known) = names.get(name) {
+            return known.clone();
+        }
+        if names.len() >= MAX_NAMES {
+            names.clear();
+        }
+        let new = Str::from(name);
+        names.insert(new.clone());
+        new
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn equal_names_are_one_copy_among_a_bounded_number() {
+        let first = shared_name("a");
+        assert!(Arc::ptr_eq(&first, &shared_name("a")));
+        for number in 0..=MAX_NAMES {
+            assert_eq!(*shared_name(&number.to_string()), *number.to_string());
+        }
+        let later = shared_name("a");
+        assert!(!Arc::ptr_eq(&first, &later));
+        assert_eq!(first, later);
+    }
+}
