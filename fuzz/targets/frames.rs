@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedReadHalf;
 use v1::get_effective_policies_request::Target;
 
-use super::server::{FuzzServer, GET, PATH, Reply, framed};
+use super::server::{FuzzServer, GET, Input, PATH, Reply, framed};
 
 static SERVER: LazyLock<FuzzServer> = LazyLock::new(|| FuzzServer::start(limits()));
 
@@ -97,9 +97,6 @@ enum Ending {
     /// At once: what the server has not read is lost.
     Closed,
 }
-
-/// The rest of an input. After its end it yields zeros.
-struct Input<'i>(&'i [u8]);
 
 /// Writes the frames of a script.
 struct Script<'i> {
@@ -231,38 +228,6 @@ impl Manners {
     }
 }
 
-impl Input<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.0.split_first() {
-            Some((first, rest)) => {
-                self.0 = rest;
-                *first
-            }
-            None => 0,
-        }
-    }
-
-    /// At most as many bytes as the next one says.
-    fn some(&mut self) -> Vec<u8> {
-        let length = usize::from(self.byte()).min(self.0.len());
-        let (bytes, rest) = self.0.split_at(length);
-        self.0 = rest;
-        bytes.to_vec()
-    }
-
-    fn number(&mut self) -> u32 {
-        let byte = self.byte();
-        match NUMBERS.get(usize::from(byte)) {
-            Some(number) => *number,
-            None => byte.into(),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 impl<'i> Script<'i> {
     /// Reads a script to its end.
     fn read(input: Input<'i>, manners: Manners) -> Vec<Vec<u8>> {
@@ -318,12 +283,20 @@ impl<'i> Script<'i> {
         }
     }
 
+    fn number(&mut self) -> u32 {
+        let byte = self.input.byte();
+        match NUMBERS.get(usize::from(byte)) {
+            Some(number) => *number,
+            None => byte.into(),
+        }
+    }
+
     /// A frame that concerns streams or the connection.
     fn control(&mut self, operation: u8) -> Vec<u8> {
         let stream = self.stream();
         match operation {
-            7 => frame(WINDOW_UPDATE, 0, stream, &self.input.number().to_be_bytes()),
-            8 => frame(RST_STREAM, 0, stream, &self.input.number().to_be_bytes()),
+            7 => frame(WINDOW_UPDATE, 0, stream, &self.number().to_be_bytes()),
+            8 => frame(RST_STREAM, 0, stream, &self.number().to_be_bytes()),
             9 => {
                 let on = self.stream().to_be_bytes();
                 frame(
@@ -335,7 +308,7 @@ impl<'i> Script<'i> {
             }
             10 => frame(PING, self.input.byte() & ACK, 0, b"01234567"),
             11 => {
-                let (last, code) = (stream.to_be_bytes(), self.input.number().to_be_bytes());
+                let (last, code) = (stream.to_be_bytes(), self.number().to_be_bytes());
                 frame(GOAWAY, 0, 0, &[last, code].concat())
             }
             12 => {
@@ -411,7 +384,7 @@ impl<'i> Script<'i> {
     /// Zeros: the start of a large message, or padding.
     fn large(&mut self) -> Vec<u8> {
         let (stream, flags) = (self.stream(), self.input.byte());
-        let declared = self.input.number();
+        let declared = self.number();
         let length = usize::from(self.input.byte()) * 64;
         let mut payload = vec![0; length];
         payload.splice(
@@ -424,7 +397,7 @@ impl<'i> Script<'i> {
     /// A frame whose head says another length.
     fn wrong_length(&mut self) -> Vec<u8> {
         let (kind, flags, stream) = (self.input.byte() % 12, self.input.byte(), self.stream());
-        let length = self.input.number();
+        let length = self.number();
         let mut bytes = frame(kind, flags, stream, &self.input.some());
         bytes[..3].copy_from_slice(&length.to_be_bytes()[1..]);
         bytes
@@ -436,7 +409,7 @@ impl<'i> Script<'i> {
         for _ in 0..self.input.byte() % 8 {
             let id = u16::from(self.input.byte() % 10);
             payload.extend(id.to_be_bytes());
-            payload.extend(self.input.number().to_be_bytes());
+            payload.extend(self.number().to_be_bytes());
         }
         frame(SETTINGS, flags, 0, &payload)
     }

@@ -1,5 +1,5 @@
 //! A server of a small fixed world in this process, and a client that sends it bytes: for the targets
-//! `requests` and `frames`.
+//! `requests`, `frames`, `http1` and `admission`.
 
 #![allow(dead_code, reason = "each target uses a part of it")]
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use entail::insight::SourceProblems;
 use entail::server::{
     Address, BoundListener, CallerLoad, EnvoyDialect, EnvoyDocument, EnvoySettings, Health, Limits,
-    Security, Server, ServiceContext,
+    ListenerSet, Security, Server, ServiceContext,
 };
 use entail::snapshot::{Snapshot, Version};
 use entail::source::manifests::read_objects;
@@ -50,8 +50,10 @@ static PANICS: AtomicUsize = AtomicUsize::new(0);
 pub struct FuzzServer {
     pub runtime: Runtime,
     pub snapshot: Arc<Snapshot>,
+    pub subscriptions: Arc<SubscriptionHub>,
     pub load: CallerLoad,
     address: SocketAddr,
+    console: SocketAddr,
     /// A connection of a well-behaved client.
     requests: Mutex<Option<Requests>>,
     _source_problems: watch::Sender<Arc<SourceProblems>>,
@@ -67,6 +69,9 @@ pub struct Reply {
     /// The gRPC frames.
     pub body: Vec<u8>,
 }
+
+/// The rest of an input. After its end it yields zeros.
+pub struct Input<'i>(pub &'i [u8]);
 
 type Requests = h2::client::SendRequest<Bytes>;
 
@@ -88,26 +93,38 @@ impl FuzzServer {
         subscriptions.publish(Arc::clone(&snapshot));
         let (source_problems, receiver) = watch::channel(Arc::default());
         let answers = ServiceContext {
-            subscriptions,
+            subscriptions: Arc::clone(&subscriptions),
             source_problems: receiver,
             change: entail::app::change_world,
         };
-        let (server, listener) = runtime.block_on(async {
+        let (server, listeners) = runtime.block_on(async {
             let health = Health::new().await;
             health.ready().await;
             let server = Server::new(answers, health, limits, Security::default());
             let wanted: Address = "127.0.0.1:0".parse().unwrap();
-            let listener = BoundListener::bind(&wanted).await.unwrap();
-            (server.with_envoy(Some(envoy_settings())), listener)
+            let listeners = [(); 2].map(|()| BoundListener::bind(&wanted));
+            let [all, console] = listeners;
+            let listeners = [all.await.unwrap(), console.await.unwrap()];
+            (server.with_envoy(Some(envoy_settings())), listeners)
         });
         let load = server.load();
-        let Address::Tcp(address) = listener.address().clone() else {
-            panic!("a TCP address was bound");
+        let [address, console] = listeners.each_ref().map(|listener| {
+            let Address::Tcp(address) = listener.address().clone() else {
+                panic!("a TCP address was bound");
+            };
+            address
+        });
+        let [all, of_console] = listeners;
+        let listeners = ListenerSet {
+            console: Some(of_console),
+            ..all.into()
         };
-        runtime.spawn(server.run(listener.into(), Duration::ZERO, future::pending()));
+        runtime.spawn(server.run(listeners, Duration::ZERO, future::pending()));
         Self {
             runtime,
             snapshot,
+            subscriptions,
+            console,
             load,
             address,
             requests: Mutex::default(),
@@ -117,7 +134,16 @@ impl FuzzServer {
 
     /// Connects without a word.
     pub async fn connect(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.address).await.unwrap();
+        Self::connect_to(self.address).await
+    }
+
+    /// Opens a connection to the console.
+    pub async fn connect_to_console(&self) -> TcpStream {
+        Self::connect_to(self.console).await
+    }
+
+    async fn connect_to(address: SocketAddr) -> TcpStream {
+        let socket = TcpStream::connect(address).await.unwrap();
         socket.set_nodelay(true).unwrap();
         // Otherwise thousands of closed connections keep their ports for a minute.
         socket.set_zero_linger().unwrap();
@@ -157,7 +183,7 @@ impl FuzzServer {
         let counts = || {
             let requests = self.load.concurrency.requests().map(|(_, count)| count);
             let others = [
-                self.load.connections.count(),
+                self.load.connections.count() + self.load.browsers.count(),
                 self.load.concurrency.watches(),
                 self.load.held_bytes.held(),
             ];
@@ -190,6 +216,30 @@ impl FuzzServer {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Requests>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Input<'_> {
+    pub fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    /// At most as many bytes as the next one says.
+    pub fn some(&mut self) -> Vec<u8> {
+        let length = usize::from(self.byte()).min(self.0.len());
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        bytes.to_vec()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -41,7 +41,9 @@ pub use services::health::Health;
 pub use tls::certificates::{Certificates, HttpVersion, TlsError, TlsFiles};
 pub use transport::listener::{Address, AddressError, BoundListener, SocketFile, StdListener};
 pub use transport::request_counters::{RequestCounters, RequestDurations};
-pub use webhook::{ReadObject, ReviewCounters, ReviewDurations, Webhook, WebhookSettings};
+pub use webhook::{
+    ReadObject, ReviewCounters, ReviewDurations, ReviewError, Reviewer, Webhook, WebhookSettings,
+};
 
 /// The state that all services answer from. The reconciler updates it.
 #[derive(Clone, Debug)]

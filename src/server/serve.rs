@@ -72,8 +72,10 @@ pub struct CallerLoad {
     pub bounds: Arc<BoundCounters>,
     /// The bytes that are held for callers.
     pub held_bytes: Arc<HeldBytes>,
-    /// The open connections, without those of the health listener.
+    /// The open connections, without those of the health listener and of the console.
     pub connections: Arc<ConnectionTable>,
+    /// The open connections of the console.
+    pub browsers: Arc<ConnectionTable>,
 }
 
 /// The listeners of a server.
@@ -183,6 +185,7 @@ impl Server {
             bounds: self.bounds(),
             held_bytes: Arc::clone(&self.held_bytes),
             connections: Arc::clone(&self.connections),
+            browsers: Arc::clone(&self.browsers),
         }
     }
 

@@ -5,10 +5,14 @@
 use super::corpus;
 use super::oracle::{Rng, seeds};
 
+#[path = "../../fuzz/targets/admission.rs"]
+mod admission;
 #[path = "../../fuzz/targets/cel.rs"]
 mod cel;
 #[path = "../../fuzz/targets/frames.rs"]
 mod frames;
+#[path = "../../fuzz/targets/http1.rs"]
+mod http1;
 #[path = "../../fuzz/targets/manifests.rs"]
 mod manifests;
 #[path = "../../fuzz/targets/merges.rs"]
@@ -269,4 +273,14 @@ fn requests_of_any_bytes_are_answered_as_the_library_answers_them() {
 #[test]
 fn frames_of_any_kind_leave_the_server_answering_and_empty() {
     try_bytes(400, "frames", frames::check);
+}
+
+#[test]
+fn http1_of_any_kind_leaves_the_console_answering_and_empty() {
+    try_bytes(400, "http1", http1::check);
+}
+
+#[test]
+fn reviews_of_any_bytes_are_answered_or_refused() {
+    try_bytes(1_000, "admission", admission::check);
 }

@@ -491,6 +491,74 @@ async fn what_is_no_review_is_refused_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_is_bounded_in_the_answer() {
+    let ca = Ca::new();
+    let server = WebhookServer::start(&ca, |_| {}).await;
+    let policy = retries("new", &route("bread"), &once());
+    let long = "x".repeat(100_000);
+    for (field, value) in [("uid", &long), ("kind", &long)] {
+        let mut review: Value = serde_json::from_str(&review("CREATE", &policy)).unwrap();
+        review["request"][field] = json!(value);
+        let request = posted(&review.to_string());
+        let (status, body) = server.send(&ca, None, &request).await.unwrap();
+        assert_eq!((status, body.len() < 500), (400, true), "{field}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_reviews_at_once_are_answered() {
+    let ca = Ca::new();
+    let server = WebhookServer::start(&ca, |_| {}).await;
+    let request = posted(&review("CREATE", &retries("new", &route("bread"), &once())));
+    // More than those whose effects are computed or wait for it. They are sent at once, after all handshakes.
+    let mut open = Vec::new();
+    for _ in 0..120 {
+        open.push(server.connect(&ca, None).await.unwrap());
+    }
+    let (last, request) = request.as_bytes().split_last().unwrap();
+    for stream in &mut open {
+        stream.write_all(request).await.unwrap();
+        stream.flush().await.unwrap();
+    }
+    for stream in &mut open {
+        stream.write_all(&[*last]).await.unwrap();
+        stream.flush().await.unwrap();
+    }
+    for mut stream in open {
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply).await;
+        let reply = String::from_utf8(reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_reviews_and_silent_connections_are_counted() {
+    let ca = Ca::new();
+    let server = WebhookServer::start(&ca, |settings| {
+        settings.limits.request_arrival = Duration::from_millis(200);
+        settings.limits.connection_setup = Duration::from_secs(1);
+    })
+    .await;
+    let mut silent = server.connect(&ca, None).await.unwrap();
+    let late = "POST /admit HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{";
+    let (status, _) = server.send(&ca, None, late).await.unwrap();
+    assert_eq!(status, 408);
+    let _ = silent.read_to_end(&mut Vec::new()).await;
+    let metrics = server.admin("/metrics").await;
+    for bound in ["request_arrival", "connection_setup"] {
+        let line = format!("entail_bounds_exceeded_total{{bound=\"{bound}\"}} 1");
+        assert!(
+            metrics.lines().any(|other| other == line),
+            "{line}\n{metrics}"
+        );
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_reloaded_and_clients_need_one_of_their_ca() {
     let (ca, next) = (Ca::new(), Ca::new());
     let (clients, others) = (Ca::new(), Ca::new());

@@ -222,6 +222,14 @@ async fn requests_of_other_sites_are_refused() {
         // Links to the page may be followed.
         assert_eq!(console.send("GET /", &headers, &[]).0, 200, "{headers}");
     }
+    // Two values of which one is the own.
+    let own = format!("{grpc_web}origin: http://{}\r\n", console.address);
+    for more in ["origin: http://example.com\r\n", "host: example.com\r\n"] {
+        let headers = format!("{own}{more}");
+        let request = format!("POST /{EXPLAIN}");
+        let Response(status, ..) = console.send(&request, &headers, &frame(&explain_request()));
+        assert_eq!(status, 403, "{more}");
+    }
     // A name of somebody else that leads to this machine.
     let Response(status, _, body) = console.send_to("example.com", "GET /", "", &[]);
     assert_eq!(status, 403);

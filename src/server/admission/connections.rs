@@ -414,6 +414,11 @@ fn first_to_go(
 }
 
 impl ConnectionTicket {
+    /// Returns the table of the connection.
+    pub fn table(&self) -> &Arc<ConnectionTable> {
+        &self.table
+    }
+
     /// Counts the connection for its client certificate. Returns `false` if the certificate has its
     /// share of connections.
     pub fn identify(&mut self, certificate: &[u8]) -> bool {

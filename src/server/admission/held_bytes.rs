@@ -105,6 +105,12 @@ impl ConnectionBytes {
         })
     }
 
+    /// Returns the number of bytes that the connection holds.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Counts bytes if the limits permit it. A message that is larger than what is left is still
     /// permitted while less than half of the limit is in use, so that one large reply does not
     /// depend on small ones beside it.

@@ -5,13 +5,13 @@
 
 mod assets;
 mod origin;
+mod pieces;
 
 use std::convert::Infallible;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use tokio_stream::Stream;
@@ -28,6 +28,7 @@ use crate::server::transport::fast_path::FastPathService;
 use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
 use assets::Asset;
+use pieces::PiecedBody;
 
 /// Maximum number of connections. A browser opens six.
 pub(super) const CONNECTIONS: usize = 64;
@@ -122,22 +123,13 @@ impl Handler {
         let mut request = request;
         request.extensions_mut().insert(peer);
         let services = self.services.clone();
-        let services = services.map_response(|response| {
-            response.map(|body| {
-                // gRPC-web frames the bytes anew, so they are copied.
-                body.map_frame(|frame| frame.map_data(|mut data| whole(&mut data)))
-            })
-        });
+        let services = services.map_response(|response| response.map(PiecedBody::new));
         let mut web = GrpcWebLayer::new().layer(services);
         match web.call(request).await {
             Ok(response) => Ok(response),
             Err(never) => match never {},
         }
     }
-}
-
-fn whole(data: &mut impl Buf) -> Bytes {
-    data.copy_to_bytes(data.remaining())
 }
 
 fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {

@@ -13,7 +13,8 @@ use super::value;
 /// It is another name. The message says what to do.
 pub(super) fn check_host(headers: &HeaderMap) -> Result<(), &'static str> {
     let host = value(headers, header::HOST).unwrap_or_default();
-    match is_loopback(host) {
+    let is_one = headers.get_all(header::HOST).iter().count() == 1;
+    match is_one && is_loopback(host) {
         true => Ok(()),
         false => Err("open the console as localhost or 127.0.0.1"),
     }
@@ -25,17 +26,20 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), &'static str> {
 /// The request is of another site. The message says so.
 pub(super) fn check_site(headers: &HeaderMap) -> Result<(), &'static str> {
     const OTHER: &str = "the request is of another site";
+    // Of several values, each must be the own one.
+    let all = |name: HeaderName, is_own: &dyn Fn(&str) -> bool| {
+        let mut values = headers.get_all(name).iter();
+        values.all(|value| value.to_str().is_ok_and(is_own))
+    };
     let site = HeaderName::from_static("sec-fetch-site");
-    let is_own = |site| matches!(site, "same-origin" | "none");
-    if !value(headers, site).is_none_or(is_own) {
-        return Err(OTHER);
-    }
     let host = value(headers, header::HOST);
-    let is_own = |origin: &str| origin.strip_prefix("http://") == host;
-    let origin = headers.get(header::ORIGIN);
-    match origin.map(|origin| origin.to_str().is_ok_and(is_own)) {
-        None | Some(true) => Ok(()),
-        Some(false) => Err(OTHER),
+    let is_own = all(site, &|site| matches!(site, "same-origin" | "none"))
+        && all(header::ORIGIN, &|origin| {
+            origin.strip_prefix("http://") == host
+        });
+    match is_own {
+        true => Ok(()),
+        false => Err(OTHER),
     }
 }
 
@@ -65,7 +69,11 @@ mod tests {
                 HeaderValue::from_static(value),
             )
         });
-        let headers = headers.collect();
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            all.append(name, value);
+        }
+        let headers = all;
         check_host(&headers)
             .and_then(|()| check_site(&headers))
             .is_ok()
@@ -108,8 +116,14 @@ mod tests {
             ("origin", "http://example.com"),
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
+            ("host", "localhost:8080"),
+            ("host", "example.com"),
         ] {
             assert!(!checked(&[host, (name, other)]), "{name}: {other}");
         }
+        let both = ["http://localhost:8080", "http://example.com"];
+        let both = both.map(|origin| ("origin", origin));
+        assert!(!checked(&[host, both[0], both[1]]));
+        assert!(!checked(&[host, both[1], both[0]]));
     }
 }

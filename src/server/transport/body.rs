@@ -255,6 +255,11 @@ impl ReplyBytes {
         })
     }
 
+    /// Returns the bytes that are not written.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     /// Counts the bytes without a limit.
     fn count_any(bytes: Bytes, connection: Option<&Arc<ConnectionEntry>>) -> Self {
         let hold = connection.map(|connection| connection.bytes.hold_any(bytes.len()));

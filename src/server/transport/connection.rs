@@ -227,6 +227,11 @@ impl Connection {
         &self.peer
     }
 
+    /// Returns the table that the connection is in.
+    pub fn table(&self) -> &Arc<ConnectionTable> {
+        self.ticket.table()
+    }
+
     /// Returns when the client certificate expires.
     pub fn expires(&self) -> Option<Instant> {
         self.expires

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -13,6 +14,7 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio_util::sync::CancellationToken;
 
+use crate::server::admission::bounds::Bound;
 use crate::server::admission::connections::EndReason;
 use crate::server::transport::connection::Connection;
 use crate::server::transport::http2::Lifetime;
@@ -37,26 +39,37 @@ pub(in crate::server) async fn serve_connection<S, B>(
     B: Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    let (table, entry) = (
+        Arc::clone(connection.table()),
+        Arc::clone(connection.peer().connection()),
+    );
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.headers_within)
         .max_buf_size(limits.header_bytes);
     let mut serving = pin!(http.serve_connection(TokioIo::new(connection), service));
     let result = tokio::select! {
-        result = &mut serving => result,
-        reason = lifetime.end() => match reason {
-            EndReason::Silent | EndReason::Evicted | EndReason::Unread => return,
-            EndReason::CertificateExpired | EndReason::Age => {
-                serving.as_mut().graceful_shutdown();
-                serving.await
+        result = &mut serving => Some(result),
+        reason = lifetime.end() => {
+            match reason {
+                EndReason::Silent => table.record(Bound::ConnectionSetup, &entry),
+                EndReason::CertificateExpired => table.record(Bound::CertificateExpired, &entry),
+                EndReason::Evicted | EndReason::Unread | EndReason::Age => {}
             }
-        },
+            if !matches!(reason, EndReason::CertificateExpired | EndReason::Age) {
+                return;
+            }
+            serving.as_mut().graceful_shutdown();
+            // A caller that does not read its reply does not keep the connection.
+            tokio::time::timeout(lifetime.grace(), serving).await.ok()
+        }
+        // Whoever cancels it bounds the time to drain.
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();
-            serving.await
+            Some(serving.await)
         }
     };
-    if let Err(error) = result {
+    if let Some(Err(error)) = result {
         tracing::debug!(%error, "connection over HTTP/1.1 failed");
     }
 }

@@ -142,6 +142,11 @@ impl Lifetime {
         }
     }
 
+    /// Time for the requests of the connection to end once it may not begin others.
+    pub fn grace(&self) -> Duration {
+        self.grace
+    }
+
     /// Completes when the server must end the connection.
     pub async fn end(&self) -> EndReason {
         let silent = async {

@@ -14,7 +14,7 @@ pub(super) enum ReviewOutcome {
     Denied,
     /// Without a warning.
     Silent,
-    /// With a warning that the effect was not computed.
+    /// With a warning that the effect was not computed, or, if too much is read at once, with status 503.
     NotComputed,
     /// With an error: it is no review, or too large.
     Malformed,
@@ -68,6 +68,11 @@ impl ReviewCounters {
     /// Records a request that is answered with an error.
     pub(super) fn record_malformed(&self) {
         self.count(ReviewOutcome::Malformed);
+    }
+
+    /// Records a review that was not read, because too much was read at once.
+    pub(super) fn record_not_read(&self) {
+        self.count(ReviewOutcome::NotComputed);
     }
 
     fn count(&self, outcome: ReviewOutcome) {

@@ -11,17 +11,18 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use tokio::sync::Semaphore;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 
-use super::reviewer::Reviewer;
-use crate::server::Limits;
+use super::large::LargeReviews;
+use super::reviewer::{ReviewError, Reviewer};
 use crate::server::access::peer::Peer;
+use crate::server::admission::bounds::Bound;
 use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
 use crate::server::transport::request_counters::RpcService;
+use crate::server::{BoundCounters, Limits};
 
 /// The path that reviews are posted to.
 const PATH: &str = "/admit";
@@ -29,8 +30,6 @@ const PATH: &str = "/admit";
 const MAX_REVIEW: u64 = 8 * 1024 * 1024;
 /// Reviews up to this size are read at once, which nearly all are.
 const SMALL_REVIEW: u64 = 128 * 1024;
-/// Number of larger reviews that are read at the same time.
-const LARGE_REVIEWS: usize = 4;
 /// API servers close idle connections after 90 s.
 const LIMITS: Http1Limits = Http1Limits {
     headers_within: Duration::from_secs(120),
@@ -42,8 +41,9 @@ struct Handler {
     reviewer: Arc<Reviewer>,
     /// Time for a review to arrive.
     arrival: Duration,
-    /// One permit for each large review that is read.
-    large: Semaphore,
+    /// The large reviews that are read.
+    large: LargeReviews,
+    bounds: Arc<BoundCounters>,
 }
 
 /// Why a request is not answered with a review.
@@ -53,13 +53,14 @@ struct Refusal(StatusCode, String);
 pub(super) async fn serve(
     incoming: impl Stream<Item = Connection>,
     reviewer: Arc<Reviewer>,
-    limits: &Limits,
+    (limits, bounds): (&Limits, Arc<BoundCounters>),
     (stop, drain): (CancellationToken, Duration),
 ) {
     let handler = Arc::new(Handler {
         reviewer,
         arrival: limits.request_arrival,
-        large: Semaphore::new(LARGE_REVIEWS),
+        large: LargeReviews::default(),
+        bounds,
     });
     let serving = serve_each(incoming, &stop, |connection| {
         let lifetime = Lifetime::of(&connection, limits);
@@ -85,7 +86,11 @@ impl Handler {
         match self.review(request, peer).await {
             Ok(answer) => response(StatusCode::OK, "application/json", answer),
             Err(Refusal(status, message)) => {
-                self.reviewer.counters().record_malformed();
+                let counters = self.reviewer.counters();
+                match status.is_server_error() {
+                    true => counters.record_not_read(),
+                    false => counters.record_malformed(),
+                }
                 response(status, "text/plain; charset=utf-8", message + "\n")
             }
         }
@@ -119,18 +124,29 @@ impl Handler {
         }
         // Held until the answer, because the review is in memory until then.
         let _large = match length > SMALL_REVIEW {
-            true => Some(self.large.try_acquire().map_err(|_| {
-                let message = "too many large reviews at once";
-                refusal(StatusCode::SERVICE_UNAVAILABLE, message)
-            })?),
+            true => Some(
+                self.large
+                    .begin(peer.connection().address())
+                    .ok_or_else(|| {
+                        let message = "too many large reviews at once";
+                        refusal(StatusCode::SERVICE_UNAVAILABLE, message)
+                    })?,
+            ),
             false => None,
         };
         let time = request.uri().query().and_then(time_limit);
         let body = tokio::time::timeout(self.arrival, read(request.into_body(), length)).await;
-        let body = body.map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the review is late"))?;
+        let body = body.map_err(|_| {
+            let address = peer.connection().address();
+            self.bounds.record(Bound::RequestArrival, &address);
+            refusal(StatusCode::REQUEST_TIMEOUT, "the review is late")
+        })?;
         let body = body.map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))?;
         let reviewed = self.reviewer.review(body, time).await;
-        reviewed.map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))
+        reviewed.map_err(|error| match error {
+            ReviewError::Malformed(why) => refusal(StatusCode::BAD_REQUEST, &why),
+            ReviewError::NotRead(why) => refusal(StatusCode::SERVICE_UNAVAILABLE, &why),
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod counters;
 mod http;
+mod large;
 mod review;
 mod reviewer;
 
@@ -16,8 +17,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use counters::{ReviewCounters, ReviewDurations};
+pub use reviewer::{ReviewError, Reviewer};
 
-use self::reviewer::Reviewer;
 use super::transport::connection::{AcceptConfig, Acceptor, connections};
 use super::{AccessRules, BoundCounters, BoundListener, Certificates, HeldBytes, Limits};
 use crate::server::admission::connections::{ConnectionLimits, ConnectionTable};
@@ -98,6 +99,7 @@ impl Webhook {
             setup: self.limits.connection_setup,
         };
         let incoming = connections(acceptor, accept_config);
-        http::serve(incoming, self.reviewer, &self.limits, (stop, drain)).await;
+        let bounds = (&self.limits, self.bounds);
+        http::serve(incoming, self.reviewer, bounds, (stop, drain)).await;
     }
 }

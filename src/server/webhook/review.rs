@@ -3,11 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::insight::ObjectChange;
+use crate::insight::{ObjectChange, shortened};
 use entail_core::model::GroupKind;
 
 /// The version of the messages.
 const API_VERSION: &str = "admission.k8s.io/v1";
+/// Maximum number of bytes of a `uid`, which the answer repeats. Those of API servers have 36.
+const MAX_UID: usize = 256;
 
 /// A change that an API server asks about.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,11 +63,15 @@ impl Review {
     /// The text is no review of this version.
     pub fn parse(text: &[u8], now: &str) -> Result<Self, String> {
         let review: AdmissionReview =
-            serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            // The error repeats texts of the review.
+            serde_json::from_slice(text).map_err(|error| shortened(&error.to_string()).into_owned())?;
         if review.api_version != API_VERSION || review.kind != "AdmissionReview" {
             return Err(format!("not an AdmissionReview of {API_VERSION}"));
         }
         let request = review.request.ok_or("the AdmissionReview has no request")?;
+        if request.uid.len() > MAX_UID {
+            return Err(format!("the uid has more than {MAX_UID} bytes"));
+        }
         let change = match request.operation.as_str() {
             "CREATE" => Some(ObjectChange::Created),
             "UPDATE" => Some(ObjectChange::Updated),
@@ -191,6 +197,16 @@ mod tests {
         ] {
             assert!(Review::parse(text.as_bytes(), "").is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn nothing_long_is_repeated() {
+        let long = "x".repeat(10_000);
+        for request in [json!({"uid": long}), json!({"kind": long})] {
+            let error = review("CREATE", request).unwrap_err();
+            assert!(error.len() < 400, "{error}");
+        }
+        assert!(review("CREATE", json!({"uid": "x".repeat(MAX_UID)})).is_ok());
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use tonic::Status;
 
-use super::WebhookSettings;
 use super::counters::{ReviewCounters, ReviewOutcome};
 use super::review::Review;
+use super::{CONNECTIONS, WebhookSettings};
 use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
 use crate::insight::{
@@ -30,11 +30,14 @@ const QUEUE: usize = 64;
 /// Number of reviews that may wait until the world of another is read from scratch. Each takes long.
 const REBUILD_QUEUE: usize = 2;
 
-/// Answers reviews, on threads of its own.
+/// Answers AdmissionReviews from the current snapshot, on threads of its own.
 #[derive(Debug)]
-pub(super) struct Reviewer {
+pub struct Reviewer {
     subscriptions: Arc<SubscriptionHub>,
     settings: WebhookSettings,
+    /// For reading reviews. Apart from the others, so that a review is read and answered while too many effects are
+    /// computed.
+    reading: BlockingPool,
     /// For effects that are computed in place.
     pool: BlockingPool,
     /// For effects that need a world that is read from scratch, so that these do not delay the others.
@@ -42,6 +45,17 @@ pub(super) struct Reviewer {
     /// The kinds that may have an effect, before it is known which profiles there are.
     built_in_kinds: BTreeSet<GroupKind>,
     counters: Arc<ReviewCounters>,
+}
+
+/// Why an AdmissionReview is not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReviewError {
+    /// The text is no AdmissionReview.
+    #[error("{0}")]
+    Malformed(String),
+    /// The text was not read: others are read first, or reading it failed.
+    #[error("{0}")]
+    NotRead(String),
 }
 
 /// The result of a review.
@@ -83,6 +97,7 @@ impl Reviewer {
         Self {
             subscriptions,
             settings,
+            reading: BlockingPool::new(threads, CONNECTIONS, MAX_TIME),
             pool: BlockingPool::new(threads, QUEUE, MAX_TIME),
             rebuilds: BlockingPool::new(1, REBUILD_QUEUE, MAX_TIME),
             built_in_kinds: built_in_kinds(),
@@ -98,12 +113,12 @@ impl Reviewer {
     /// Answers the AdmissionReview in `text` within a time, and counts it if it is one.
     ///
     /// # Errors
-    /// The text is no AdmissionReview.
+    /// The text is no AdmissionReview, or it was not read.
     pub async fn review(
         self: &Arc<Self>,
         text: Bytes,
         time: Option<Duration>,
-    ) -> Result<String, String> {
+    ) -> Result<String, ReviewError> {
         let started = tokio::time::Instant::now();
         let end = started + time.unwrap_or(MAX_TIME).min(MAX_TIME);
         let review = self.parse(text).await?;
@@ -118,12 +133,14 @@ impl Reviewer {
         ))
     }
 
-    /// Parses a review on the pool: an object can be large.
-    async fn parse(&self, text: Bytes) -> Result<Review, String> {
+    /// Parses a review on a pool: an object can be large.
+    async fn parse(&self, text: Bytes) -> Result<Review, ReviewError> {
         let now = jiff::Timestamp::try_from(SystemTime::now());
         let now = now.map(|now| now.to_string()).unwrap_or_default();
-        let parsed = self.pool.run(move || Ok(Review::parse(&text, &now))).await;
-        parsed.map_err(|status| status.message().to_owned())?
+        let read = move || Ok(Review::parse(&text, &now));
+        let parsed = self.reading.run(read).await;
+        let parsed = parsed.map_err(|status| ReviewError::NotRead(status.message().to_owned()))?;
+        parsed.map_err(ReviewError::Malformed)
     }
 
     async fn verdict(self: &Arc<Self>, review: Review) -> Verdict {

@@ -15,9 +15,11 @@
 )]
 
 mod callers;
+mod http1;
 mod neighbour;
 mod observer;
 mod report;
+mod reviews;
 mod run;
 mod server;
 mod target;

@@ -10,7 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::server::{Addresses, http_get};
+use crate::http1::Endpoint;
+use crate::reviews;
+use crate::server::{Addresses, Server, http_get};
 use crate::target::look_up;
 use crate::wire::{self, Requests};
 use crate::world;
@@ -39,6 +41,8 @@ pub struct Record {
 
 struct Shared {
     addresses: Addresses,
+    webhook: Endpoint,
+    console: Endpoint,
     record: Mutex<Record>,
     in_flight: AtomicUsize,
     is_stopped: AtomicBool,
@@ -70,9 +74,11 @@ impl Record {
 
 impl Neighbour {
     /// Begins to call a server.
-    pub fn start(addresses: Addresses) -> Self {
+    pub fn start(server: &Server) -> Self {
         let shared = Arc::new(Shared {
-            addresses,
+            addresses: server.addresses,
+            webhook: server.webhook.clone(),
+            console: server.console.clone(),
             record: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
@@ -200,10 +206,12 @@ async fn come_anew(shared: Arc<Shared>) {
         ticks.tick().await;
         let addresses = shared.addresses;
         let admin = tokio::task::spawn_blocking(move || http_get(addresses.admin, "/readyz"));
-        let (data, health, admin) = tokio::join!(
+        let (data, health, webhook, console, admin) = tokio::join!(
             newcomer(addresses.data, wire::GET, body.clone()),
             // Of an empty message: the whole server.
             newcomer(addresses.health, wire::HEALTH, wire::bytes_of(&[])),
+            in_time(reviews::is_answered(&shared.webhook)),
+            in_time(reviews::look_up_by_grpc_web(&shared.console)),
             admin,
         );
         let admin = admin.unwrap().map_err(|error| error.to_string());
@@ -215,7 +223,13 @@ async fn come_anew(shared: Arc<Shared>) {
             }
         });
         let mut record = shared.record.lock().unwrap();
-        for (name, outcome) in [("data", data), ("health", health), ("admin", admin)] {
+        for (name, outcome) in [
+            ("data", data),
+            ("health", health),
+            ("webhook", webhook),
+            ("console", console),
+            ("admin", admin),
+        ] {
             if let Err(reason) = outcome {
                 *record
                     .rejected
@@ -246,4 +260,9 @@ async fn newcomer(address: std::net::SocketAddr, method: &str, body: Bytes) -> R
         Some("0") => Ok(()),
         _ => Err(reply.outcome()),
     }
+}
+
+async fn in_time(asked: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let answer = tokio::time::timeout(NEWCOMER_LIMIT, asked).await;
+    answer.unwrap_or_else(|_| Err(format!("no reply within {} s", NEWCOMER_LIMIT.as_secs())))
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::observer::{self, Observer};
 use crate::report::{Quiet, Row, print_head};
+use crate::reviews;
 use crate::server::Server;
 use crate::target::Target;
 
@@ -87,6 +88,9 @@ async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
     if server.is_running() {
         server.remove_foreign_files();
         if let Err(error) = target.edit_arrives().await {
+            failures.push(format!("afterwards, {error}"));
+        }
+        for error in reviews::still_served(server).await {
             failures.push(format!("afterwards, {error}"));
         }
     } else {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::http1::{Endpoint, trusting};
 use crate::world;
 
 /// How long the server may take until it is ready.
@@ -24,6 +25,10 @@ pub struct Server {
     pub pid: u32,
     /// The listeners.
     pub addresses: Addresses,
+    /// The admission webhook.
+    pub webhook: Endpoint,
+    /// The console.
+    pub console: Endpoint,
 }
 
 /// The listeners of a server.
@@ -49,11 +54,21 @@ impl Server {
         }
         fs::write(at("envoy.yaml"), "dialects: [envoy-gateway]\n").unwrap();
         let (data, health, admin) = (free_port(), free_port(), free_port());
+        let (webhook, console) = (free_port(), free_port());
+        let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(at("tls.crt"), certificate.cert.pem()).unwrap();
+        fs::write(at("tls.key"), certificate.signing_key.serialize_pem()).unwrap();
         let mut command = Command::new(binary);
         command.arg("serve").arg("--manifests").arg(at("manifests"));
         command.args(["--listen", &data.to_string()]);
         command.args(["--health-listen", &health.to_string()]);
         command.args(["--admin-listen", &admin.to_string()]);
+        command.args(["--console-listen", &console.to_string()]);
+        command.args(["--admission-listen", &webhook.to_string()]);
+        // Whoever reaches the address may attack: no certificate keeps the attacker out.
+        command.arg("--admission-any-client");
+        command.arg("--admission-tls-cert").arg(at("tls.crt"));
+        command.arg("--admission-tls-key").arg(at("tls.key"));
         command.arg("--envoy-config").arg(at("envoy.yaml"));
         let log = fs::File::create(at("server.log")).unwrap();
         let child = command
@@ -70,6 +85,8 @@ impl Server {
                 health,
                 admin,
             },
+            webhook: Endpoint::new(webhook, Some(trusting(certificate.cert.der()))),
+            console: Endpoint::new(console, None),
         };
         server.wait_until_ready();
         server

@@ -32,7 +32,7 @@ impl Target {
     /// Returns the server as a target, with a neighbour that calls it.
     pub fn new(server: Server) -> Self {
         Self {
-            neighbour: Neighbour::start(server.addresses),
+            neighbour: Neighbour::start(&server),
             server: Arc::new(server),
             markers: AtomicU64::new(1),
         }

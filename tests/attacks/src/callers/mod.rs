@@ -1,12 +1,15 @@
 //! Attacks by callers: what one of them may hold or cost.
 
 mod connections;
+mod console;
 mod followed;
 mod frames;
+mod http1;
 mod slow;
 mod unread;
 mod variants;
 mod watches;
+mod webhook;
 
 use crate::run::Attack;
 
@@ -19,4 +22,6 @@ pub const ATTACKS: &[&[Attack]] = &[
     followed::ATTACKS,
     variants::ATTACKS,
     frames::ATTACKS,
+    webhook::ATTACKS,
+    console::ATTACKS,
 ];
