@@ -535,7 +535,7 @@ async fn many_reviews_at_once_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_reviews_and_silent_connections_are_counted() {
+async fn late_reviews_large_headers_and_silent_connections_are_counted() {
     let ca = Ca::new();
     let server = WebhookServer::start(&ca, |settings| {
         settings.limits.request_arrival = Duration::from_millis(200);
@@ -547,8 +547,12 @@ async fn late_reviews_and_silent_connections_are_counted() {
     let (status, _) = server.send(&ca, None, late).await.unwrap();
     assert_eq!(status, 408);
     let _ = silent.read_to_end(&mut Vec::new()).await;
+    let large = "x".repeat(20_000);
+    let large = format!("POST /admit HTTP/1.1\r\nhost: x\r\ncookie: {large}\r\n\r\n");
+    let (status, _) = server.send(&ca, None, &large).await.unwrap();
+    assert_eq!(status, 431);
     let metrics = server.admin("/metrics").await;
-    for bound in ["request_arrival", "connection_setup"] {
+    for bound in ["request_arrival", "connection_setup", "request_headers"] {
         let line = format!("entail_bounds_exceeded_total{{bound=\"{bound}\"}} 1");
         assert!(
             metrics.lines().any(|other| other == line),

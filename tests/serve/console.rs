@@ -2,12 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use entail::api::v1;
 use entail::app::ServeSettings;
 use prost::Message;
 
+use super::admin::http_request;
 use super::server::{PATH, Running, by_path, start};
 
 /// A response: status, head in lower case, body.
@@ -199,8 +201,10 @@ async fn the_services_answer_by_grpc_web() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_of_other_sites_are_refused() {
-    let console = Console::start(|_| {}).await;
+async fn requests_of_other_sites_are_refused_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let admin = folder.path().join("admin.sock");
+    let console = Console::start(|settings| settings.admin_socket = Some(admin.clone())).await;
     let own = format!(
         "origin: http://{}\r\nsec-fetch-site: same-origin\r\n",
         console.address
@@ -240,6 +244,12 @@ async fn requests_of_other_sites_are_refused() {
     let Response(status, head, _) = console.send(&format!("OPTIONS /{EXPLAIN}"), preflight, &[]);
     assert_eq!(status, 403);
     assert!(!head.contains("access-control-allow"), "{head}");
+    let metrics = tokio::task::spawn_blocking(move || {
+        http_request(UnixStream::connect(admin).unwrap(), "GET", "/metrics", "").1
+    });
+    let metrics = metrics.await.unwrap();
+    let line = "entail_bounds_exceeded_total{bound=\"foreign_site\"} 8";
+    assert!(metrics.lines().any(|other| other == line), "{metrics}");
     console.stop().await;
 }
 

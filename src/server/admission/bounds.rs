@@ -37,6 +37,10 @@ pub(in crate::server) enum Bound {
     ContentType,
     /// The message of a request has an unknown compression.
     Encoding,
+    /// The headers of a request over HTTP/1.1 are too large.
+    RequestHeaders,
+    /// A request to the console is one that a browser sends for another site, or for another name of this machine.
+    ForeignSite,
 }
 
 /// How often each bound was exceeded.
@@ -49,7 +53,7 @@ pub struct BoundCounters {
 }
 
 impl Bound {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Connections,
         Self::ConnectionsOfClient,
         Self::ConnectionEvicted,
@@ -62,6 +66,8 @@ impl Bound {
         Self::Probes,
         Self::ContentType,
         Self::Encoding,
+        Self::RequestHeaders,
+        Self::ForeignSite,
     ];
 
     /// Returns the value of the label `bound`.
@@ -79,6 +85,8 @@ impl Bound {
             Self::Probes => "probes",
             Self::ContentType => "content_type",
             Self::Encoding => "encoding",
+            Self::RequestHeaders => "request_headers",
+            Self::ForeignSite => "foreign_site",
         }
     }
 }

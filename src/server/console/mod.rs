@@ -8,6 +8,7 @@ mod origin;
 mod pieces;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use tower::{Layer, ServiceExt};
 
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
+use crate::server::admission::bounds::Bound;
 use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::fast_path::FastPathService;
 use crate::server::transport::http1::{Http1Limits, serve_connection};
@@ -75,9 +77,16 @@ pub(super) async fn serve(
     let connections = serve_each(incoming, &stop, |connection| {
         let lifetime = Lifetime::of(&connection, limits);
         let (handler, peer) = (handler.clone(), connection.peer().clone());
+        let table = Arc::clone(connection.table());
         let service = service_fn(move |request| {
-            let (handler, peer) = (handler.clone(), peer.clone());
-            async move { Ok::<_, Infallible>(handler.answer(request, peer).await) }
+            let (handler, peer, table) = (handler.clone(), peer.clone(), Arc::clone(&table));
+            async move {
+                let response = handler.answer(request, peer.clone()).await;
+                if response.status() == StatusCode::FORBIDDEN {
+                    table.record(Bound::ForeignSite, peer.connection());
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         serve_connection(connection, service, LIMITS, (lifetime, stop.clone()))
     });

@@ -70,6 +70,9 @@ pub(in crate::server) async fn serve_connection<S, B>(
         }
     };
     if let Some(Err(error)) = result {
+        if error.is_parse_too_large() {
+            table.record(Bound::RequestHeaders, &entry);
+        }
         tracing::debug!(%error, "connection over HTTP/1.1 failed");
     }
 }
