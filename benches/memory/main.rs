@@ -1,5 +1,5 @@
 //! Prints the bytes that each step from manifests to a snapshot leaves allocated, in the world of teams.
-//! `cargo bench --bench memory [-- --routes N] [--heap-profile FILE]`.
+//! `cargo bench --bench memory [-- --routes N] [--edits N] [--heap-profile FILE]`.
 //!
 //! Bytes are those that were requested from the allocator, so they do not depend on the machine or on the profile of the
 //! build. The size of a process is a tenth to a third more. With `--heap-profile`, DHAT's file of allocation sites is
@@ -36,7 +36,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 /// Number of routes without `--routes`: the profiler makes each allocation slow.
 const ROUTES: usize = 1_000;
-/// Number of edits of routes after the start.
+/// Number of edits of routes after the start, without `--edits`: each of another route.
 const EDITS: usize = 8;
 
 /// Prints the growth of the heap, step by step.
@@ -89,12 +89,13 @@ fn main() {
         Some(file) => builder.file_name(file).trim_backtraces(Some(40)).build(),
         None => builder.testing().build(),
     };
-    measure(&teams, profiler);
+    let edits = option("--edits").map_or(EDITS, |edits| edits.parse().unwrap());
+    measure(&teams, edits, profiler);
 }
 
 /// Loads the world and edits some of its routes; prints the growth of each step. The profiler ends while all is in
 /// memory.
-fn measure(teams: &Teams, profiler: dhat::Profiler) {
+fn measure(teams: &Teams, edits: usize, profiler: dhat::Profiler) {
     let files = teams.manifests();
     let start = dhat::HeapStats::get().curr_bytes;
     let mut steps = Steps {
@@ -108,7 +109,7 @@ fn measure(teams: &Teams, profiler: dhat::Profiler) {
     let objects: Vec<Arc<Object>> = objects.map(Arc::new).collect();
     let routes = objects.iter();
     let routes = routes.filter(|object| &*object.key.kind.kind == "HTTPRoute");
-    let edited: Vec<Arc<Object>> = routes.take(EDITS).cloned().collect();
+    let edited: Vec<Arc<Object>> = routes.take(edits).cloned().collect();
     steps.step("objects");
     let mut store = Store::default();
     store.apply(Change {
@@ -134,7 +135,7 @@ fn measure(teams: &Teams, profiler: dhat::Profiler) {
     let snapshot = edit(&edited, &mut store, &mut builder, snapshot);
     let stats = dhat::HeapStats::get();
     println!(
-        "after {EDITS} edits of routes: {:+.1} %, {} bytes at most",
+        "after {edits} edits of routes: {:+.1} %, {} bytes at most",
         (stats.curr_bytes as f64 - started as f64) / (started - start) as f64 * 100.0,
         stats.max_bytes - start
     );
