@@ -171,6 +171,12 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
         let mut values = labels.iter().filter_map(|l| l.as_object()).flatten();
         document["kind"] == "Gateway" && values.any(|(_, value)| value == name)
     };
+    // So do Namespaces by their labels, for the Services in them.
+    let naming = namespaces_with_waypoint(documents, whole, rights);
+    let names_waypoint = |document: &Value| {
+        let name = document["metadata"]["name"].as_str().unwrap();
+        document["kind"] == "Namespace" && naming.contains(name)
+    };
     // A visible policy tells whether an object exists that it refers to.
     let referring: Vec<String> = documents.iter().filter_map(references_of).collect();
     let is_named = |document: &Value| {
@@ -192,6 +198,7 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
         !stays.contains(&kind)
             && !holds(document)
             && !is_waypoint(document)
+            && !names_waypoint(document)
             && !is_named(document)
             && !is_needed(document)
             && objects.all(|o| !rights.may_get(&o.key) && !is_conflicted(whole, &o.key))
@@ -199,6 +206,40 @@ fn hidden_documents(documents: &[Value], whole: &Snapshot, rights: &Rights) -> V
     (0..documents.len())
         .filter(|at| is_hidden(&&documents[*at]))
         .collect()
+}
+
+/// The Namespaces with labels that name a Gateway, if a visible path goes through a Service in them. The Gateway then
+/// counts as visible, with policies or without, because it is the waypoint of a visible path.
+fn namespaces_with_waypoint(
+    documents: &[Value],
+    whole: &Snapshot,
+    rights: &Rights,
+) -> BTreeSet<String> {
+    let visibility = ObjectVisibility(|key: &ObjectKey| rights.may_get(key));
+    let all = v1::ListPathsRequest {
+        page_size: 10_000,
+        ..Default::default()
+    };
+    let paths = list_paths(whole, &all, &visibility).unwrap().paths;
+    let is_gateway = |value: &Value| {
+        let mut gateways = documents.iter().filter(|d| d["kind"] == "Gateway");
+        gateways.any(|gateway| gateway["metadata"]["name"] == *value)
+    };
+    let has_label = |document: &&Value| {
+        let labels = document["metadata"]["labels"].as_object();
+        let mut labels = labels.into_iter().flatten();
+        labels.any(|(_, value)| is_gateway(value))
+    };
+    let namespaces = documents.iter().filter(|d| d["kind"] == "Namespace");
+    let names = namespaces
+        .filter(has_label)
+        .map(|d| d["metadata"]["name"].as_str().unwrap().to_owned());
+    let is_above = |name: &String| {
+        let services = ["services", "Service"].map(|part| format!("/{part}/{name}/"));
+        let goes_through = |path: &String| services.iter().any(|service| path.contains(service));
+        paths.iter().any(goes_through)
+    };
+    names.filter(is_above).collect()
 }
 
 /// Another world, and how it differs: hidden objects are missing, or have another name or other labels.
@@ -474,11 +515,15 @@ const TOLD: [u64; 42] = [
     80_013_862, 80_015_813, 80_016_582, 80_018_417, 80_006_039, 80_015_122, 80_007_942, 80_008_955,
     80_016_018, 91_000_753,
 ];
+const TOLD_LATER: [u64; 3] = [181_000_465, 181_004_358, 181_005_351];
 
 #[test]
 fn worlds_that_once_told_what_they_hide_do_not() {
-    let found = TOLD.map(|seed| compared(&World::new(seed)));
-    assert_eq!(found.concat(), Vec::<String>::new());
+    let seeds = TOLD.iter().chain(&TOLD_LATER);
+    let found: Vec<String> = seeds
+        .flat_map(|&seed| compared(&World::new(seed)))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
 }
 
 /// A kind that no Route changes, one that does not follow delegation, and the objects that the cases share.
@@ -744,6 +789,93 @@ spec: {defaults: {x: 1}}
 ";
     let documents = documents_of(text, "example.com/one");
     assert_hidden(&documents, &["gc", "gw", "svc", "a", "older"]);
+}
+
+#[test]
+fn a_hidden_policy_above_all_paths_that_no_answer_names_does_not_exist() {
+    // Its controller rejects it, and no visible path reaches the effective level, where answers name such policies.
+    let text = "
+apiVersion: entail.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: everywhere}
+spec:
+  policy: {group: p.example, kind: Everywhere}
+  class: Inherited
+  effectiveTarget: Route
+  targets: null
+  controllers: []
+  attach: [namespace]
+  rootNamespace: root
+  trustStatus: true
+---
+apiVersion: p.example/v1
+kind: Everywhere
+metadata: {name: rejected, namespace: root, generation: 1}
+spec: {defaults: {x: 1}}
+status: {ancestors: [{conditions: [{type: Accepted, status: 'False', reason: TooBad, observedGeneration: 1}]}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: root}
+";
+    let documents = documents_of(text, "example.com/one");
+    assert_hidden(&documents, &["rejected"]);
+    // A preview that deletes the Namespace leaves nothing in it.
+    let visibility = ObjectVisibility(|key: &ObjectKey| &*key.name != "rejected");
+    let whole = Snapshot::build(entail_of(&documents), version());
+    let part = visible_part(&whole, &visibility).unwrap().unwrap();
+    let request = v1::PreviewChangeRequest {
+        deletes: vec!["Namespace/root".to_owned()],
+        ..Default::default()
+    };
+    let reply = preview_change(&part, &request, change_world, &visibility).unwrap();
+    assert_eq!(reply.paths_removed, ["namespaces/root"]);
+    // Where a visible path reaches the effective level, answers name the policy.
+    let documents = documents_of(&(ROUTE.to_owned() + text), "example.com/one");
+    let whole = Snapshot::build(entail_of(&documents), version());
+    let part = visible_part(&whole, &visibility).unwrap();
+    let part = part.as_ref().unwrap_or(&whole);
+    let reply = preview_change(part, &request, change_world, &visibility).unwrap();
+    assert_eq!(reply.paths_removed, [""; 0]);
+    assert_eq!(promised(part, &visibility), promised(&whole, &visibility));
+}
+
+#[test]
+fn a_hidden_class_of_a_waypoint_does_not_exist_for_a_policy_that_no_answer_names() {
+    // The policy is invalid because it has both fields, and no visible path reaches the effective level.
+    let text = "
+apiVersion: v1
+kind: Service
+metadata: {name: meshed, namespace: a, labels: {way: waypoint}}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: waypoint, namespace: a}
+spec: {gatewayClassName: hidden, listeners: []}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: hidden}
+spec: {controllerName: example.com/two}
+---
+apiVersion: p.example/v1
+kind: AtWaypoint
+metadata: {name: invalid, namespace: a}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: gone}
+  targetRefs: [{group: gateway.networking.k8s.io, kind: GatewayClass, name: hidden}]
+  defaults: {x: 1}
+";
+    let kind = kind_with_waypoints("AtWaypoint", "[Gateway]", "{label: way}");
+    let targets = "targets: [{group: gateway.networking.k8s.io, kind: GatewayClass}]";
+    let text = kind.replace("targets: null", targets) + text;
+    let documents = documents_of(&text, "example.com/one");
+    let is_class = |document: &&Value| {
+        document["kind"] == "GatewayClass" && document["metadata"]["name"] == "hidden"
+    };
+    let others: Vec<Value> = documents.iter().filter(|d| !is_class(d)).cloned().collect();
+    assert_same_replies(&documents, &others, &["waypoint", "hidden"]);
 }
 
 /// A kind that has waypoints, with settings of its own.

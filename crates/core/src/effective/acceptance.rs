@@ -84,6 +84,11 @@ pub(crate) fn resolve_conflicts(
     resolution
 }
 
+/// Whether a policy is rejected at all its attachment points, and other policies are accepted as if it did not exist.
+pub(super) fn takes_no_part(policy: &Policy) -> bool {
+    rejection_reason(policy).is_some()
+}
+
 /// The reason and message for which a policy is rejected at all its attachment points, if there is one.
 fn rejection_reason(policy: &Policy) -> Option<(String, String)> {
     match (&policy.invalid, &policy.untrusted) {

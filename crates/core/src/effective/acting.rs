@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
-use super::{PolicyKind, World};
+use super::acceptance::takes_no_part;
+use super::{AttachmentChain, PolicyKind, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, Str, groups};
 use crate::store::Projection;
 use crate::topology::delegation::is_route_reference;
@@ -23,6 +24,15 @@ pub struct ActingObjects {
     pub holders: BTreeSet<(NodeKey, ObjectKey)>,
 }
 
+/// What the answers on paths depend on, or name, besides the nodes of the paths and the policies that take part there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AnswerSources {
+    /// The objects that policies name in their rules.
+    pub named: BTreeSet<ObjectKey>,
+    /// The policies that take no part and that answers name nevertheless, by the index of the kind and by slot.
+    pub rejected: HashSet<(usize, usize)>,
+}
+
 /// Collects the objects that act on paths through some nodes.
 struct Collector<'w> {
     world: &'w World,
@@ -32,20 +42,22 @@ struct Collector<'w> {
     /// The nodes that only stand above waypoints. Policies there act through the kinds that have these waypoints.
     waypoints: BTreeSet<NodeId>,
     objects: BTreeSet<ObjectKey>,
+    /// The policies that take no part and that answers on the paths name.
+    rejected: HashSet<(usize, usize)>,
 }
 
 impl World {
     /// Returns the objects that act on paths through some nodes: the objects of the nodes with their GatewayClasses,
     /// waypoints and Namespaces, the policies that are attached to them, accepted or not (at waypoints those of kinds of
-    /// which these are the waypoints), and the objects that are `named` by policies that act there. Also returns the
-    /// Routes that decide where these paths lead: those that keep a listener from a Route of which `sees` is true, and
-    /// those for which a rule that delegates is not followed. Other Routes that a rule delegates to are not among them,
-    /// unless the paths go through them: answers name their policies (specification 1.8), but neither values nor paths
-    /// depend on them.
+    /// which these are the waypoints; at waypoints and above all paths those that take part or that answers name), and
+    /// the objects that are named by policies that act there. Also returns the Routes that decide where these paths lead:
+    /// those that keep a listener from a Route of which `sees` is true, and those for which a rule that delegates is not
+    /// followed. Other Routes that a rule delegates to are not among them, unless the paths go through them: answers
+    /// name their policies (specification 1.8), but neither values nor paths depend on them.
     pub(crate) fn acting_objects(
         &self,
         nodes: &HashSet<PathStep>,
-        named: BTreeSet<ObjectKey>,
+        AnswerSources { named, rejected }: AnswerSources,
         sees: &dyn Fn(&ObjectKey) -> bool,
     ) -> ActingObjects {
         let mut collector = Collector {
@@ -54,6 +66,7 @@ impl World {
             mesh_roots: self.mesh_roots_of(nodes),
             waypoints: BTreeSet::new(),
             objects: named.clone(),
+            rejected,
         };
         // Without a path there is nothing that policies for all objects could act on.
         let root = self.topology.node(&NodeKey::root());
@@ -193,14 +206,14 @@ impl Collector<'_> {
     fn add_waypoint_classes(&mut self) {
         let world = self.world;
         let topology = &world.topology;
-        let kinds = world.kinds.iter();
-        let kinds: Vec<(&PolicyKind, BTreeSet<NodeId>, bool)> = kinds
-            .filter(|kind| kind.profile.waypoints.is_some())
-            .map(|kind| {
+        let kinds = world.kinds.iter().enumerate();
+        let kinds: Vec<(usize, &PolicyKind, BTreeSet<NodeId>, bool)> = kinds
+            .filter(|(_, kind)| kind.profile.waypoints.is_some())
+            .map(|(number, kind)| {
                 let above = self.waypoint_nodes(kind);
                 let mut nodes = self.nodes.iter().chain(&above);
                 let acts = nodes.any(|node| kind.nodes.contains_key(node));
-                (&**kind, above, acts)
+                (number, &**kind, above, acts)
             })
             .collect();
         let mut found: Vec<NodeId> = Vec::new();
@@ -218,17 +231,34 @@ impl Collector<'_> {
                     (acts || !is_root) && world.decides_waypoint(kind, &service, &name)
                 };
                 let mut kinds = kinds.iter();
-                found.extend(class.filter(|_| kinds.any(|(kind, _, acts)| decides(kind, *acts))));
+                found
+                    .extend(class.filter(|_| kinds.any(|(_, kind, _, acts)| decides(kind, *acts))));
             }
         }
-        for (kind, above, _) in &kinds {
+        for (number, kind, above, _) in &kinds {
             let above = above.iter().filter(|node| {
                 let object = &topology.key(**node).object;
-                object.kind.is(groups::GATEWAY, "GatewayClass") && kind.nodes.contains_key(node)
+                object.kind.is(groups::GATEWAY, "GatewayClass")
+                    && self.has_policies(*number, kind, **node)
             });
             found.extend(above);
         }
         self.add_waypoints(found);
+    }
+
+    /// Whether a node has policies of a kind, with its index, that take part or that answers on the paths name.
+    fn has_policies(&self, number: usize, kind: &PolicyKind, node: NodeId) -> bool {
+        kind.nodes.get(&node).is_some_and(|on_node| {
+            let mut rejected = on_node.rejected.iter();
+            !on_node.groups.is_empty() || rejected.any(|r| self.counts(number, kind, r.policy))
+        })
+    }
+
+    /// Whether a policy takes part where it is attached, or answers on the paths name it.
+    fn counts(&self, number: usize, kind: &PolicyKind, slot: usize) -> bool {
+        let policy = kind.policy_at(slot);
+        policy.is_some_and(|policy| !takes_no_part(policy))
+            || self.rejected.contains(&(number, slot))
     }
 
     /// Adds the child Routes for which a rule is not followed: paths below the rule would be others without them.
@@ -268,9 +298,11 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// Adds the policies on the nodes.
+    /// Adds the policies on the nodes. What is attached to the nodes that paths go through is part of the topology. What
+    /// is attached to waypoints, or above all paths, is only part of answers.
     fn add_policies(&mut self) {
-        for kind in &self.world.kinds {
+        let root = self.world.topology.node(&NodeKey::root());
+        for (number, kind) in self.world.kinds.iter().enumerate() {
             let at_waypoints = self.waypoint_nodes(kind);
             for (slot, policy) in kind.policies() {
                 let references = kind.attached(slot).into_iter().flat_map(|a| &a.references);
@@ -278,10 +310,13 @@ impl Collector<'_> {
                 let points = kind.table.attachment_points.get(slot);
                 let mut points = points.into_iter().flat_map(|points| points.iter());
                 let topology = &self.world.topology;
+                let counts = self.counts(number, kind, slot);
                 let acts = |key: &NodeKey| {
                     let node = topology.node(key);
                     node.is_some_and(|node| {
-                        self.nodes.contains(&node) || at_waypoints.contains(&node)
+                        let on_path = self.nodes.contains(&node);
+                        on_path && (counts || Some(node) != root)
+                            || counts && at_waypoints.contains(&node)
                     })
                 };
                 if attached.any(acts) || points.any(|point| acts(&point.0)) {
@@ -289,5 +324,32 @@ impl Collector<'_> {
                 }
             }
         }
+    }
+}
+
+impl PolicyKind {
+    /// Whether policies of the kind can act from nodes that paths do not go through: the root node and waypoints.
+    pub(crate) fn acts_from_elsewhere(&self) -> bool {
+        self.profile.root_namespace.is_some() || self.profile.waypoints.is_some()
+    }
+
+    /// Whether a policy of the kind takes no part wherever it is attached.
+    pub(crate) fn has_rejected_policies(&self) -> bool {
+        self.policies().any(|(_, policy)| takes_no_part(policy))
+    }
+
+    /// The slots of the rejected policies that answers on the paths with a chain can name.
+    pub(crate) fn named_rejections(&self, chain: &AttachmentChain) -> Vec<usize> {
+        // Above the effective level, answers name them only if it is not known what applies, or what they say
+        // (specification 9.4, 2.5).
+        let names_all = !chain.inherited_only || chain.is_unknown() || self.is_unprofiled();
+        let is_named = |slot: &usize| {
+            let policy = self.policy_at(*slot);
+            names_all || policy.is_some_and(|policy| policy.object.unreadable.is_some())
+        };
+        let rejected = self
+            .acting(chain)
+            .flat_map(|(_, on_node, _)| on_node.rejections(chain));
+        rejected.map(|r| r.policy).filter(is_named).collect()
     }
 }

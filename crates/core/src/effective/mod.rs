@@ -32,6 +32,7 @@ mod volatile_fields;
 pub(crate) mod waypoints;
 
 pub use acting::ActingObjects;
+pub(crate) use acting::AnswerSources;
 pub use answer_key::{AnswerKey, SharedGroups};
 pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::{AttachedPolicy, NodeAttachments};

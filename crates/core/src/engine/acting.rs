@@ -1,12 +1,10 @@
 //! Finds the objects that act on a selection of paths.
 
-use std::collections::BTreeSet;
-
 use hashbrown::HashSet;
 
 use super::paths::{ChainId, ChainTable, PathEngine};
 use super::selection::PathSelection;
-use crate::effective::ActingObjects;
+use crate::effective::{ActingObjects, AnswerSources};
 use crate::model::{InternalError, Level, ObjectKey};
 use crate::topology::{PathStep, TrieNode};
 
@@ -32,44 +30,43 @@ impl PathEngine {
                 level: Level::GatewayClass,
             }));
         }
-        let named = self.named_objects(selection)?;
-        Ok(self.world.acting_objects(&steps, named, sees))
+        let sources = self.answer_sources(selection)?;
+        Ok(self.world.acting_objects(&steps, sources, sees))
     }
 
-    /// The objects that policies name in their rules and that the answers on the paths of a selection depend on.
-    fn named_objects(
-        &self,
-        selection: &PathSelection,
-    ) -> Result<BTreeSet<ObjectKey>, InternalError> {
-        let mut named = BTreeSet::new();
+    /// What the answers on the paths of a selection depend on or name, besides what is on these paths.
+    fn answer_sources(&self, selection: &PathSelection) -> Result<AnswerSources, InternalError> {
+        let mut sources = AnswerSources::default();
         for (number, kind) in self.world.kinds().iter().enumerate() {
             let mut policies = kind.policies();
-            if policies.all(|(_, policy)| policy.named_objects.is_empty()) {
+            let names_objects = policies.any(|(_, policy)| !policy.named_objects.is_empty());
+            let rejects = kind.acts_from_elsewhere() && kind.has_rejected_policies();
+            if !names_objects && !rejects {
                 continue;
             }
             let mut chains = ChainTable::new(self, number, kind);
             let mut visited: HashSet<ChainId> = HashSet::new();
             let mut slots: HashSet<usize> = HashSet::new();
             for entry in selection.entries() {
-                let (root, end) = self.automaton.end(entry.state)?;
-                if !kind.reaches_effective_level(root, end) {
-                    continue;
-                }
                 let chain = chains.at(entry.state)?;
                 let Some(chain) = chain.filter(|chain| visited.insert(*chain)) else {
                     continue;
                 };
-                // What policies say counts nowhere on a path of which it is not known whether they act.
-                if chains.chain(chain)?.is_unknown() {
-                    continue;
+                let chain = chains.chain(chain)?;
+                if rejects {
+                    let rejected = kind.named_rejections(chain).into_iter();
+                    sources.rejected.extend(rejected.map(|slot| (number, slot)));
                 }
-                // By the policies of each chain, because chains times policies are too many in a large world.
-                let acting = kind.acting_slots(chains.chain(chain)?);
-                slots.extend(acting);
+                // What policies say counts nowhere on a path of which it is not known whether they act.
+                if !chain.inherited_only() && !chain.is_unknown() {
+                    // By the policies of each chain, because chains times policies are too many in a large world.
+                    slots.extend(kind.acting_slots(chain));
+                }
             }
             let policies = slots.iter().filter_map(|slot| kind.policy_at(*slot));
-            named.extend(policies.flat_map(|policy| policy.named_objects.iter().cloned()));
+            let named = policies.flat_map(|policy| policy.named_objects.iter().cloned());
+            sources.named.extend(named);
         }
-        Ok(named)
+        Ok(sources)
     }
 }
