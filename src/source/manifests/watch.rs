@@ -7,7 +7,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::scan::Manifests;
-use super::watcher::{ChangedPaths, Watcher};
+use super::watcher::{ChangedPaths, Coverage, Watcher};
 use super::{Problem, Scan};
 
 /// Time without events after which a change is read.
@@ -18,44 +18,35 @@ const MAX_DEBOUNCE: Duration = Duration::from_millis(250);
 const FALLBACK_POLL: Duration = Duration::from_millis(500);
 const MIN_POLL: Duration = Duration::from_millis(10);
 
+/// Manifests with the watcher of their directories; `None` if they cannot be watched.
+struct Followed {
+    manifests: Manifests,
+    watcher: Option<Watcher>,
+}
+
 /// Scans the manifests now and whenever they change. Sends the first scan, then each scan with
 /// changes or with other problems than before. Files that events name are read without listing all. Without events, the manifests are scanned at the
 /// interval `poll`; if the file system reports no events, twice a second. Returns when the receiver
 /// is closed.
-pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration) {
+pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration) {
     let waker = Arc::new(Notify::new());
-    let mut watcher = match Watcher::new(Arc::clone(&waker)) {
+    let watcher = match Watcher::new(Arc::clone(&waker)) {
         Ok(watcher) => Some(watcher),
         Err(error) => {
             tracing::warn!(%error, "manifests cannot be watched: they are polled instead");
             None
         }
     };
+    let mut followed = Followed { manifests, watcher };
     let mut sent_problems: Option<Vec<Problem>> = None;
     let mut is_listing_due = true;
     let mut is_unwatched = true;
     let mut listed = Instant::now();
     loop {
-        let scanning = tokio::task::spawn_blocking(move || {
-            let changed = watcher.as_mut().map(Watcher::take_changed);
-            let named = match changed {
-                Some(ChangedPaths::Some(paths)) if !is_listing_due => manifests.scan_paths(&paths),
-                _ => None,
-            };
-            let (scan, coverage) = match named {
-                Some(scan) => (scan, None),
-                None => {
-                    let scan = manifests.scan();
-                    let watcher = watcher.as_mut();
-                    let coverage = watcher.map(|watcher| watcher.follow(manifests.folders()));
-                    (scan, Some(coverage.unwrap_or_default()))
-                }
-            };
-            (manifests, watcher, scan, coverage)
-        });
+        let scanning = tokio::task::spawn_blocking(move || followed.scan(is_listing_due));
         let scan;
         let coverage;
-        (manifests, watcher, scan, coverage) = match scanning.await {
+        (followed, scan, coverage) = match scanning.await {
             Ok(finished) => finished,
             Err(error) => {
                 tracing::error!(%error, "reading manifests failed: they are no longer followed");
@@ -92,6 +83,24 @@ pub async fn watch(mut manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Durat
         };
         // Not all changes cause events, and events may never pause.
         is_listing_due = !is_event || is_wider || is_unwatched || listed.elapsed() >= pause;
+    }
+}
+
+impl Followed {
+    /// Reads what changed: the files that events name, or all if a listing is due or events do not tell enough. Returns
+    /// which directories are watched if all were listed. This blocks.
+    fn scan(mut self, is_listing_due: bool) -> (Self, Scan, Option<Coverage>) {
+        let changed = self.watcher.as_mut().map(Watcher::take_changed);
+        if let Some(ChangedPaths::Some(paths)) = changed
+            && !is_listing_due
+            && let Some(scan) = self.manifests.scan_paths(&paths)
+        {
+            return (self, scan, None);
+        }
+        let scan = self.manifests.scan();
+        let watcher = self.watcher.as_mut();
+        let coverage = watcher.map(|watcher| watcher.follow(self.manifests.folders()));
+        (self, scan, Some(coverage.unwrap_or_default()))
     }
 }
 
