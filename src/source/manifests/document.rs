@@ -83,6 +83,7 @@ pub(super) fn read(text: &str, limits: Limits) -> Result<Document, DocumentError
 pub(super) fn yaml(text: &str, limits: Limits) -> Result<Document, DocumentError> {
     let mut text = Cow::Borrowed(text);
     let mut left = limits.bytes();
+    let mut padding = Padding::default();
     loop {
         let error = match serde_saphyr::from_str_with_options::<Node<'_>>(&text, options(limits)) {
             Ok(node) => return finish(node, &text),
@@ -90,7 +91,10 @@ pub(super) fn yaml(text: &str, limits: Limits) -> Result<Document, DocumentError
         };
         // The total work is bounded by that for a document of the maximum size.
         left = left.saturating_sub(text.len().max(1));
-        match indented(&text, &error).filter(|_| left > 0) {
+        match padding
+            .add(&text, &error)
+            .filter(|other| left > other.len())
+        {
             Some(other) => text = Cow::Owned(other),
             None => return Err(refusal(&error, limits)),
         }
@@ -104,30 +108,51 @@ fn finish(node: Node<'_>, text: &str) -> Result<Document, DocumentError> {
     Ok(Document { line, value, items })
 }
 
-/// Returns the text with the line of the error indented. kubectl accepts a quoted scalar whose
-/// continuation lines are indented less than its mapping; the library rejects it and has no option
-/// for it. White space before these lines is not part of the scalar.
-fn indented(text: &str, error: &Error) -> Option<String> {
-    let Error::ExternalMessage { source, .. } = error.without_snippet() else {
-        return None;
-    };
-    let ExternalMessageSource::Parser(scan) = source.as_ref() else {
-        return None;
-    };
-    if !matches!(scan.kind(), ErrorKind::InvalidQuotedScalarIndent) {
-        return None;
-    }
-    let line = usize::try_from(error.location()?.line()).ok()?;
-    let (mut start, mut width) = (0_usize, 0);
-    for row in text.split_inclusive('\n').take(line.checked_sub(1)?) {
-        start = start.checked_add(row.len())?;
-        if !row.trim().is_empty() {
-            // The indentation of a mapping around the scalar is at most the length of this line.
-            width = row.len();
+/// The line of a text that was indented last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Padding {
+    /// The number of the line, from 1; 0 for none.
+    line: usize,
+    /// The number of spaces before it.
+    width: usize,
+}
+
+impl Padding {
+    /// Returns the text with the line of the error indented. kubectl accepts a quoted scalar whose
+    /// continuation lines are indented less than its mapping; the library rejects it and has no option
+    /// for it. White space before these lines is not part of the scalar.
+    fn add(&mut self, text: &str, error: &Error) -> Option<String> {
+        let Error::ExternalMessage { source, .. } = error.without_snippet() else {
+            return None;
+        };
+        let ExternalMessageSource::Parser(scan) = source.as_ref() else {
+            return None;
+        };
+        if !matches!(scan.kind(), ErrorKind::InvalidQuotedScalarIndent) {
+            return None;
         }
+        let line = usize::try_from(error.location()?.line()).ok()?;
+        // It did not help.
+        if line <= self.line {
+            return None;
+        }
+        let (mut start, mut width) = (0_usize, 0);
+        let rows = text.split_inclusive('\n').zip(1_usize..);
+        for (row, number) in rows.take(line.checked_sub(1)?) {
+            start = start.checked_add(row.len())?;
+            if !row.trim().is_empty() {
+                width = match number == self.line {
+                    // A line of the same scalar.
+                    true => self.width,
+                    // The indentation of a mapping around the scalar is at most the length of this line.
+                    false => row.len(),
+                };
+            }
+        }
+        *self = Self { line, width };
+        let (before, after) = text.split_at_checked(start)?;
+        Some([before, &" ".repeat(width), after].concat())
     }
-    let (before, after) = text.split_at_checked(start)?;
-    Some(format!("{before}{:width$}{after}", ""))
 }
 
 fn options(limits: Limits) -> Options {

@@ -238,3 +238,13 @@ fn every_part_of_a_text_is_parsed_or_rejected() {
         let _ = read(text.get(at..).unwrap());
     }
 }
+
+#[test]
+fn indenting_the_lines_of_a_quoted_scalar_has_an_end() {
+    // No indentation helps, because the library counts lines in another way. Each attempt doubled the text.
+    refused(":\n\"\rm", 3, "quoted");
+    let more = "x\n".repeat(200);
+    let text = format!("a:\n  b: \"x\n{more}  y\"\n  c: 1\n");
+    let words = format!("{}y", "x ".repeat(201));
+    assert_eq!(one(&text), json!({"a": {"b": words, "c": 1}}));
+}
