@@ -132,7 +132,7 @@ impl Padding {
             return None;
         }
         let line = usize::try_from(error.location()?.line()).ok()?;
-        // It did not help.
+        // Indenting this line did not remove the error.
         if line <= self.line {
             return None;
         }

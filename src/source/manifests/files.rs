@@ -46,11 +46,12 @@ pub(super) struct FileListing {
     pub problems: Vec<Problem>,
     /// The directories to watch.
     pub folders: BTreeMap<PathBuf, EntryFilter>,
-    /// Whether one of the paths is a symbolic link, so that a file can change without an event that names it.
-    pub has_links: bool,
+    /// Whether all roots are directories without symbolic links, so that events name each file that changes by the path
+    /// that it has here.
+    pub is_plain: bool,
 }
 
-/// What is at a path that an event of the file system names.
+/// The result of looking at a path of an event of the file system.
 pub(super) enum EventPath {
     /// A file that was listed, which still is a regular file.
     File(FileEntry),
@@ -81,7 +82,10 @@ pub(super) fn name_of(path: &Path) -> String {
 pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> FileListing {
     let mut walk = DirectoryWalk {
         known,
-        listing: FileListing::default(),
+        listing: FileListing {
+            is_plain: true,
+            ..FileListing::default()
+        },
         seen_files: BTreeSet::new(),
         seen_folders: BTreeSet::new(),
         files: Vec::new(),
@@ -95,8 +99,8 @@ pub(super) fn list(roots: &[PathBuf], known: &dyn Fn(&Path) -> Vec<PathBuf>) -> 
     walk.listing
 }
 
-/// Returns what is at a path in a directory of manifests; `None` if all files must be listed to know. `is_listed` tells
-/// whether a file was listed.
+/// Looks at a path in a directory of manifests; returns `None` if all files must be listed. `is_listed`: whether a
+/// listing found a file at the path.
 pub(super) fn at_event(path: &Path, is_listed: bool) -> Option<EventPath> {
     let name = path.file_name()?.as_encoded_bytes();
     let is_manifest = !name.starts_with(b".") && is_manifest(path);
@@ -108,7 +112,9 @@ pub(super) fn at_event(path: &Path, is_listed: bool) -> Option<EventPath> {
             }))
         }
         // Such as the file that a writer renames afterwards.
-        Ok(metadata) if metadata.is_file() && !is_listed && !is_manifest => {
+        Ok(metadata)
+            if metadata.is_file() && !is_listed && !is_manifest && !is_hard_linked(&metadata) =>
+        {
             Some(EventPath::Irrelevant)
         }
         // A directory that had files is watched itself, and an event of it lists all.
@@ -119,7 +125,7 @@ pub(super) fn at_event(path: &Path, is_listed: bool) -> Option<EventPath> {
     }
 }
 
-/// Whether the file has other names, of which events tell nothing.
+/// Whether the file has several names: events report an edit by the one that was used.
 #[cfg(unix)]
 fn is_hard_linked(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -143,6 +149,7 @@ fn is_manifest(path: &Path) -> bool {
 impl DirectoryWalk<'_> {
     fn root(&mut self, root: &Path) {
         if root == Path::new(STDIN) {
+            self.listing.is_plain = false;
             return self.add(root, ReadMode::Stream);
         }
         self.watch_root(root);
@@ -158,6 +165,7 @@ impl DirectoryWalk<'_> {
                 return self.unreadable(root, &error, kept);
             }
         };
+        self.listing.is_plain &= metadata.is_dir();
         if metadata.is_dir() {
             self.folder(root);
         } else if metadata.is_file() {
@@ -237,7 +245,7 @@ impl DirectoryWalk<'_> {
         }
         let path = entry.path();
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        self.listing.has_links |= is_link;
+        self.listing.is_plain &= !is_link;
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => folders.push(path),
             Ok(metadata) if metadata.is_file() && is_manifest(&path) => {
@@ -274,7 +282,7 @@ impl DirectoryWalk<'_> {
         };
         if fs::symlink_metadata(root).is_ok_and(|metadata| metadata.is_symlink()) {
             // Any link on the way to the target may be replaced, such as `..data`.
-            self.listing.has_links = true;
+            self.listing.is_plain = false;
             self.listing
                 .folders
                 .insert(parent.to_owned(), EntryFilter::All);

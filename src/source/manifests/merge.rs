@@ -3,11 +3,13 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
 use super::defaults::{CrdSchemas, DefaultedObject};
+use super::files::name_of;
 use super::read::ManifestObject;
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind};
@@ -29,8 +31,8 @@ pub(super) struct Item {
 #[derive(Debug, Default)]
 pub(super) struct Published {
     objects: BTreeSet<ByKey>,
-    /// The objects of each file, by its name.
-    of_file: BTreeMap<String, Vec<Arc<Object>>>,
+    /// The objects of each file.
+    of_file: BTreeMap<PathBuf, Vec<Arc<Object>>>,
     /// The CRDs of all files.
     schemas: CrdSchemas,
     /// Whether no object is in two places, and all defaults were applied.
@@ -39,10 +41,7 @@ pub(super) struct Published {
 
 /// A file whose objects may have changed.
 pub(super) struct ChangedFile {
-    /// Its name in messages.
-    pub name: String,
-    /// Whether it did not exist at the last update.
-    pub is_new: bool,
+    pub path: PathBuf,
     /// Its objects; `None` if it does not exist any more.
     pub items: Option<Vec<Item>>,
 }
@@ -123,13 +122,13 @@ impl Item {
 }
 
 impl Published {
-    /// Merges the objects of all files, given by name in their order. Returns the changes since the
+    /// Merges the objects of all files, in their order. Returns the changes since the
     /// last call, and the problems: objects that are in two places, and objects whose defaults are too
     /// large.
     pub fn update(
         &mut self,
         scopes: &mut KindScopes,
-        files: &mut [(String, &mut Vec<Item>)],
+        files: &mut [(&PathBuf, &mut Vec<Item>)],
     ) -> (Change, Vec<Problem>) {
         let all = || files.iter().flat_map(|(_, items)| items.iter());
         scopes.update_from_crds(all().map(|item| &*item.object));
@@ -137,8 +136,8 @@ impl Published {
         let mut now = BTreeSet::new();
         let mut problems = Vec::new();
         self.of_file.clear();
-        self.is_clean = true;
-        for (name, items) in files {
+        for (path, items) in files {
+            let name = &name_of(path);
             let mut objects = Vec::with_capacity(items.len());
             for item in items.iter_mut() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
@@ -149,10 +148,9 @@ impl Published {
                     problems.push(duplicate(name, item, &earlier.0));
                 }
             }
-            // Files with names that are no text can look alike.
-            self.is_clean &= self.of_file.insert(name.clone(), objects).is_none();
+            self.of_file.insert((*path).clone(), objects);
         }
-        self.is_clean &= problems.is_empty();
+        self.is_clean = problems.is_empty();
         self.schemas = schemas;
         self.schemas.forget_decoded();
         (self.replace(now), problems)
@@ -177,12 +175,12 @@ impl Published {
         if concerned.any(defines_kinds) || now.iter().any(|object| is_elsewhere(&object)) {
             return None;
         }
-        for ChangedFile { name, items, .. } in files {
+        for ChangedFile { path, items } in files {
             match items {
-                None => self.of_file.remove(name),
+                None => self.of_file.remove(path),
                 Some(items) => {
                     let objects = items.iter().map(Item::published).collect();
-                    self.of_file.insert(name.clone(), objects)
+                    self.of_file.insert(path.clone(), objects)
                 }
             };
         }
@@ -204,21 +202,11 @@ impl Published {
         })
     }
 
-    /// The objects that files had; `None` if it is not known of each.
+    /// The objects that files had; `None` if an object may be in two places.
     fn objects_before(&self, files: &[ChangedFile]) -> Option<BTreeSet<ByKey>> {
-        if !self.is_clean {
-            return None;
-        }
-        let mut before = BTreeSet::new();
-        for file in files {
-            let known = self.of_file.get(&file.name);
-            // Otherwise its name looks like that of another one.
-            if known.is_some() == file.is_new {
-                return None;
-            }
-            before.extend(known.into_iter().flatten().cloned().map(ByKey));
-        }
-        Some(before)
+        let known = files.iter().filter_map(|file| self.of_file.get(&file.path));
+        let objects = known.flatten().cloned().map(ByKey);
+        self.is_clean.then(|| objects.collect())
     }
 
     /// The objects that files have; `None` if there is a problem with them.
@@ -228,7 +216,8 @@ impl Published {
         files: &mut [ChangedFile],
     ) -> Option<BTreeSet<ByKey>> {
         let mut now = BTreeSet::new();
-        for ChangedFile { name, items, .. } in files {
+        for ChangedFile { path, items } in files {
+            let name = &name_of(path);
             for item in items.iter_mut().flatten() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
                 let (object, problem) = item.with_defaults(&self.schemas, name);

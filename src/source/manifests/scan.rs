@@ -29,7 +29,8 @@ pub struct Manifests {
     /// The problems of the last merge of all files.
     merge_problems: Vec<Problem>,
     folders: BTreeMap<PathBuf, EntryFilter>,
-    /// Whether a file can be read again without listing all: none is behind a link, and listing told no problem.
+    /// Whether a file can be read again without listing all: all roots are directories, none of their entries is a link,
+    /// and listing reported no problem.
     is_plain: bool,
     /// The files that were read after they were published last.
     unpublished: BTreeSet<PathBuf>,
@@ -44,8 +45,6 @@ struct ManifestFile {
     was_good: bool,
     /// The objects of the last good version.
     items: Vec<Item>,
-    /// Whether the objects were published at least once.
-    is_published: bool,
     /// The current problems.
     problems: Vec<Problem>,
 }
@@ -129,10 +128,10 @@ impl Manifests {
             files,
             problems,
             folders,
-            has_links,
+            is_plain,
         } = files::list(&self.roots, &known);
         self.folders = folders;
-        self.is_plain = !has_links && problems.is_empty();
+        self.is_plain = is_plain && problems.is_empty();
         let mut read = self.read_changed(&files);
         let mut order = Vec::with_capacity(files.len());
         for file in files {
@@ -252,16 +251,14 @@ impl Manifests {
         for path in changed {
             if let Some(file) = self.files.get_mut(&path) {
                 files.push(ChangedFile {
-                    name: name_of(&path),
-                    is_new: !file.is_published,
+                    path: path.clone(),
                     items: Some(std::mem::take(&mut file.items)),
                 });
                 taken.push(path);
             }
         }
         files.extend(removed.iter().map(|path| ChangedFile {
-            name: name_of(path),
-            is_new: false,
+            path: path.clone(),
             items: None,
         }));
         if files.is_empty() {
@@ -271,21 +268,17 @@ impl Manifests {
         for (path, file) in taken.into_iter().zip(files) {
             if let Some(known) = self.files.get_mut(&path) {
                 known.items = file.items.unwrap_or_default();
-                known.is_published |= change.is_some();
             }
         }
         change.unwrap_or_else(|| self.publish())
     }
 
     fn publish(&mut self) -> Change {
-        for file in self.files.values_mut() {
-            file.is_published = true;
-        }
         let mut by_path: BTreeMap<&PathBuf, &mut ManifestFile> = self.files.iter_mut().collect();
         let mut files: Vec<_> = self
             .order
             .iter()
-            .filter_map(|path| Some((name_of(path), &mut by_path.remove(path)?.items)))
+            .filter_map(|path| Some((path, &mut by_path.remove(path)?.items)))
             .collect();
         let (change, problems) = self.published.update(&mut self.scopes, &mut files);
         self.merge_problems = problems;
@@ -583,13 +576,12 @@ mod tests {
         let items = |source: &mut Manifests, file: &str, text: &str| {
             let mut loaded = ManifestFile::default();
             taken(&mut loaded, text);
-            let name = name_of(&folder.path().join(file));
+            let path = folder.path().join(file);
             let Manifests {
                 published, scopes, ..
             } = source;
             let file = ChangedFile {
-                name,
-                is_new: false,
+                path,
                 items: Some(loaded.items),
             };
             published.update_files(scopes, &mut [file])

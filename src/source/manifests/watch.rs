@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::scan::Manifests;
 use super::watcher::{ChangedPaths, Coverage, Watcher};
@@ -24,10 +24,9 @@ struct Followed {
     watcher: Option<Watcher>,
 }
 
-/// Scans the manifests now and whenever they change. Sends the first scan, then each scan with
-/// changes or with other problems than before. Files that events name are read without listing all. Without events, the manifests are scanned at the
-/// interval `poll`; if the file system reports no events, twice a second. Returns when the receiver
-/// is closed.
+/// Scans the manifests now and whenever they change. Sends the first scan, then each scan with changes or with other
+/// problems than before. Files that events name are read without listing all. All are listed at the interval `poll`; if
+/// the file system reports no events, twice a second. Returns when the receiver is closed.
 pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration) {
     let waker = Arc::new(Notify::new());
     let watcher = match Watcher::new(Arc::clone(&waker)) {
@@ -79,7 +78,7 @@ pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration)
                 debounce(&waker).await;
                 true
             }
-            () = sleep(pause) => false,
+            () = sleep_until(listed + pause) => false,
         };
         // Not all changes cause events, and events may never pause.
         is_listing_due = !is_event || is_wider || is_unwatched || listed.elapsed() >= pause;
@@ -87,11 +86,11 @@ pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration)
 }
 
 impl Followed {
-    /// Reads what changed: the files that events name, or all if a listing is due or events do not tell enough. Returns
+    /// Reads what changed: the files that events name, or all if a listing is due or events do not suffice. Returns
     /// which directories are watched if all were listed. This blocks.
     fn scan(mut self, is_listing_due: bool) -> (Self, Scan, Option<Coverage>) {
-        let changed = self.watcher.as_mut().map(Watcher::take_changed);
-        if let Some(ChangedPaths::Some(paths)) = changed
+        let changed = self.watcher.as_ref().map(Watcher::take_changed);
+        if let Some(ChangedPaths::Entries(paths)) = changed
             && !is_listing_due
             && let Some(scan) = self.manifests.scan_paths(&paths)
         {

@@ -34,13 +34,13 @@ struct WatchedFolder {
     filter: EntryFilter,
 }
 
-/// What changed, as events tell it.
+/// What changed according to events.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChangedPaths {
     /// Entries of listed directories, by the paths that listing gives them.
-    Some(BTreeSet<PathBuf>),
-    /// Anything.
-    Any,
+    Entries(BTreeSet<PathBuf>),
+    /// Anything may have changed.
+    Unknown,
 }
 
 /// The result of watching a set of directories; by default, nothing is watched.
@@ -54,7 +54,7 @@ pub(super) struct Coverage {
 
 impl Default for ChangedPaths {
     fn default() -> Self {
-        Self::Some(BTreeSet::new())
+        Self::Entries(BTreeSet::new())
     }
 }
 
@@ -71,7 +71,7 @@ impl Watcher {
             let is_relevant = match event {
                 Ok(event) => state.take_event(&event),
                 Err(_) => {
-                    state.changed = ChangedPaths::Any;
+                    state.changed = ChangedPaths::Unknown;
                     true
                 }
             };
@@ -83,7 +83,7 @@ impl Watcher {
     }
 
     /// Returns what changed since the last call.
-    pub fn take_changed(&mut self) -> ChangedPaths {
+    pub fn take_changed(&self) -> ChangedPaths {
         std::mem::take(&mut self.lock().changed)
     }
 
@@ -131,10 +131,10 @@ impl Watcher {
 }
 
 impl WatchState {
-    /// Records what an event tells. Returns whether it requires a scan. A directory that is replaced is watched no more.
+    /// Records an event. Returns whether it requires a scan. A directory that is replaced is no longer watched.
     fn take_event(&mut self, event: &Event) -> bool {
         if event.need_rescan() || event.paths.is_empty() {
-            self.changed = ChangedPaths::Any;
+            self.changed = ChangedPaths::Unknown;
             return true;
         }
         // Events of reading are ignored, because scans cause them.
@@ -155,7 +155,7 @@ impl WatchState {
                 self.folders.remove(path);
             }
             if is_folder {
-                self.changed = ChangedPaths::Any;
+                self.changed = ChangedPaths::Unknown;
             }
             is_relevant |= is_folder || self.take_entry(path);
         }
@@ -168,14 +168,14 @@ impl WatchState {
         match (folder, path.file_name()) {
             (Some(folder), Some(name)) => match &folder.filter {
                 EntryFilter::Names(names) if !names.contains(name) => return false,
-                EntryFilter::Names(_) => self.changed = ChangedPaths::Any,
+                EntryFilter::Names(_) => self.changed = ChangedPaths::Unknown,
                 EntryFilter::All => {
                     let listed = folder.listed.join(name);
                     self.changed.add(listed);
                 }
             },
             // Some systems report directories under other names than those that were given.
-            _ => self.changed = ChangedPaths::Any,
+            _ => self.changed = ChangedPaths::Unknown,
         }
         true
     }
@@ -183,10 +183,10 @@ impl WatchState {
 
 impl ChangedPaths {
     fn add(&mut self, path: PathBuf) {
-        if let Self::Some(paths) = self {
+        if let Self::Entries(paths) = self {
             paths.insert(path);
             if paths.len() > MAX_PATHS {
-                *self = Self::Any;
+                *self = Self::Unknown;
             }
         }
     }
@@ -254,24 +254,24 @@ mod tests {
             let mut watched = watched();
             assert!(watched.take_event(&event(kind, "/all")));
             assert!(!watched.folders.contains_key(Path::new("/all")));
-            assert_eq!(watched.changed, ChangedPaths::Any);
+            assert_eq!(watched.changed, ChangedPaths::Unknown);
         }
     }
 
     #[test]
-    fn entries_of_listed_directories_are_told_by_their_listed_paths() {
+    fn entries_of_listed_directories_have_their_listed_paths() {
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let mut watched = watched();
         for path in ["/all/x", "/some/x", "/all/y", "/all/x"] {
             watched.take_event(&event(data, path));
         }
         let expected = BTreeSet::from(["all/x".into(), "all/y".into()]);
-        assert_eq!(watched.changed, ChangedPaths::Some(expected));
+        assert_eq!(watched.changed, ChangedPaths::Entries(expected));
         // The listed path of a single file may be another one.
         watched.take_event(&event(data, "/some/f.yaml"));
-        assert_eq!(watched.changed, ChangedPaths::Any);
+        assert_eq!(watched.changed, ChangedPaths::Unknown);
         watched.take_event(&event(data, "/all/z"));
-        assert_eq!(watched.changed, ChangedPaths::Any);
+        assert_eq!(watched.changed, ChangedPaths::Unknown);
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let mut watched = watched();
         for number in 0..=MAX_PATHS {
-            assert!(matches!(watched.changed, ChangedPaths::Some(_)));
+            assert!(matches!(watched.changed, ChangedPaths::Entries(_)));
             watched.take_event(&event(data, &format!("/all/{number}")));
         }
-        assert_eq!(watched.changed, ChangedPaths::Any);
+        assert_eq!(watched.changed, ChangedPaths::Unknown);
     }
 }

@@ -206,13 +206,17 @@ impl Collector<'_> {
     fn add_waypoint_classes(&mut self) {
         let world = self.world;
         let topology = &world.topology;
+        let root = topology.node(&NodeKey::root());
         let kinds = world.kinds.iter().enumerate();
         let kinds: Vec<(usize, &PolicyKind, BTreeSet<NodeId>, bool)> = kinds
             .filter(|(_, kind)| kind.profile.waypoints.is_some())
             .map(|(number, kind)| {
                 let above = self.waypoint_nodes(kind);
-                let mut nodes = self.nodes.iter().chain(&above);
-                let acts = nodes.any(|node| kind.nodes.contains_key(node));
+                let is_root = |node: &&NodeId| Some(**node) == root;
+                let mut on_paths = self.nodes.iter().filter(|node| !is_root(node));
+                let mut elsewhere = self.nodes.iter().filter(is_root).chain(&above);
+                let acts = on_paths.any(|node| kind.nodes.contains_key(node))
+                    || elsewhere.any(|node| self.has_policies(number, kind, *node));
                 (number, &**kind, above, acts)
             })
             .collect();

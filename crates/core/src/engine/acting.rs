@@ -58,7 +58,7 @@ impl PathEngine {
                     sources.rejected.extend(rejected.map(|slot| (number, slot)));
                 }
                 // What policies say counts nowhere on a path of which it is not known whether they act.
-                if !chain.inherited_only() && !chain.is_unknown() {
+                if names_objects && !chain.inherited_only() && !chain.is_unknown() {
                     // By the policies of each chain, because chains times policies are too many in a large world.
                     slots.extend(kind.acting_slots(chain));
                 }

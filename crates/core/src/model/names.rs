@@ -1,18 +1,22 @@
 //! Copies of names that many objects have.
 
 use std::cell::RefCell;
-
-use hashbrown::HashSet;
+use std::collections::HashSet;
 
 use super::Str;
 
-/// The number of names that a thread remembers. Beyond it, it forgets all, so that later objects share new copies.
+/// The number of names that a thread remembers. Beyond it, the cache is cleared, so that later objects share new copies.
 const MAX_NAMES: usize = 4_096;
+/// The length of names that are remembered, in bytes: as many as Kubernetes allows.
+const MAX_LENGTH: usize = 253;
 
 /// Returns a name, of which objects that are read on this thread share a copy.
 pub fn shared_name(name: &str) -> Str {
     thread_local! {
         static NAMES: RefCell<HashSet<Str>> = RefCell::default();
+    }
+    if name.len() > MAX_LENGTH {
+        return Str::from(name);
     }
     NAMES.with_borrow_mut(|names| {
         if let Some(known) = names.get(name) {
@@ -43,5 +47,7 @@ mod tests {
         let later = shared_name("a");
         assert!(!Arc::ptr_eq(&first, &later));
         assert_eq!(first, later);
+        let long = "a".repeat(MAX_LENGTH + 1);
+        assert!(!Arc::ptr_eq(&shared_name(&long), &shared_name(&long)));
     }
 }

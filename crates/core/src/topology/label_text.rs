@@ -8,16 +8,45 @@ const BLOCK_BITS: u32 = 14;
 /// A block with as many bytes takes no more labels.
 const BLOCK: usize = 1 << BLOCK_BITS;
 
+/// Number of labels that are remembered, so that equal ones that follow are one text: names of rules, and the backend that
+/// all rules of a route have. A look-up finds more of them in the caches, too.
+const RECENT: usize = 256;
+
 /// The text of labels. A clone shares all blocks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct LabelText {
     /// A label is in one block.
     blocks: Vec<Arc<Vec<u8>>>,
+    /// The position and length of a label with each remainder of hashes; a length of 0 for none.
+    recent: Box<[(u32, u32); RECENT]>,
+}
+
+impl Default for LabelText {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::new(),
+            recent: Box::new([(0, 0); RECENT]),
+        }
+    }
 }
 
 impl LabelText {
-    /// Appends a label; returns its position and its length.
-    pub(super) fn push(&mut self, label: EdgeLabel<'_>) -> (u32, u32) {
+    /// Returns the position and the length of a label with a hash, which is appended unless it is remembered.
+    pub(super) fn add(&mut self, label: EdgeLabel<'_>, hash: u32) -> (u32, u32) {
+        let place = hash as usize % RECENT;
+        if let Some(&known) = self.recent.get(place)
+            && self.get(known).is_some_and(|text| label.matches(text))
+        {
+            return known;
+        }
+        let new = self.push(label);
+        if let Some(recent) = self.recent.get_mut(place) {
+            *recent = new;
+        }
+        new
+    }
+
+    fn push(&mut self, label: EdgeLabel<'_>) -> (u32, u32) {
         if self.blocks.last().is_none_or(|last| last.len() >= BLOCK) {
             self.blocks.push(Arc::default());
         }
@@ -44,6 +73,33 @@ impl LabelText {
     pub(super) fn shrink(&mut self) {
         for block in &mut self.blocks {
             Arc::make_mut(block).shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_labels_are_one_text_if_they_follow_soon() {
+        let mut text = LabelText::default();
+        let names: Vec<String> = (0..2_000).map(|number| format!("n{number}")).collect();
+        let mut places = Vec::new();
+        for (name, hash) in names.iter().zip(0_u32..) {
+            let label = EdgeLabel::RuleName(name);
+            let place = text.add(label, hash);
+            assert_eq!(text.add(label, hash), place);
+            // Another label with this hash.
+            let other = text.add(EdgeLabel::Listener(name), hash);
+            assert_ne!(other, place);
+            assert_ne!(text.add(label, hash), place);
+            places.push((place, other));
+        }
+        for (name, (place, other)) in names.iter().zip(places) {
+            let matches = |place, label: EdgeLabel<'_>| label.matches(text.get(place).unwrap());
+            assert!(matches(place, EdgeLabel::RuleName(name)));
+            assert!(matches(other, EdgeLabel::Listener(name)));
         }
     }
 }

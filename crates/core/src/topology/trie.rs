@@ -356,9 +356,10 @@ impl PathTrie {
 
     /// A new edge.
     fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> Edge {
-        let (text, length) = self.text.push(label);
+        let hash = self.hash(&label);
+        let (text, length) = self.text.add(label, hash);
         Edge {
-            hash: self.hash(&label),
+            hash,
             node,
             text,
             length,
