@@ -17,6 +17,7 @@ mod json_text;
 #[cfg(feature = "engine")]
 mod layered_map;
 mod level;
+#[cfg(feature = "engine")]
 mod names;
 mod nearest;
 mod object;
@@ -48,6 +49,7 @@ pub(crate) use json_text::write_text;
 #[cfg(feature = "engine")]
 pub(crate) use layered_map::LayeredMap;
 pub use level::{Level, NodeKey, Section};
+#[cfg(feature = "engine")]
 pub use names::shared_name;
 pub use nearest::nearest;
 pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};

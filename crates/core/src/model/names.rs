@@ -1,7 +1,8 @@
 //! Copies of names that many objects have.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+
+use hashbrown::HashSet;
 
 use super::Str;
 
