@@ -105,12 +105,9 @@ impl Manifests {
                 EventPath::Irrelevant => {}
             }
         }
-        let mut read = self.read_changed(&files);
-        for file in files {
-            let read = read.remove(&file.path);
-            if self.load(&file, read)? {
-                self.unpublished.insert(file.path);
-            }
+        let count = files.len();
+        if self.load_all(files).len() < count {
+            return None;
         }
         let change = self.publish_files(&[]);
         Some(self.scanned(change, Vec::new()))
@@ -132,19 +129,7 @@ impl Manifests {
         } = files::list(&self.roots, &known);
         self.folders = folders;
         self.is_plain = is_plain && problems.is_empty();
-        let mut read = self.read_changed(&files);
-        let mut order = Vec::with_capacity(files.len());
-        for file in files {
-            let read = read.remove(&file.path);
-            match self.load(&file, read) {
-                Some(true) => {
-                    self.unpublished.insert(file.path.clone());
-                    order.push(file.path);
-                }
-                Some(false) => order.push(file.path),
-                None => {}
-            }
-        }
+        let order = self.load_all(files);
         let listed: BTreeSet<&PathBuf> = order.iter().collect();
         let removed = self.order.iter().filter(|path| !listed.contains(path));
         let removed: Vec<PathBuf> = removed.cloned().collect();
@@ -171,6 +156,23 @@ impl Manifests {
     /// Returns the directories to watch, as of the last scan.
     pub(super) fn folders(&self) -> &BTreeMap<PathBuf, EntryFilter> {
         &self.folders
+    }
+
+    /// Reads the files that may have changed. Returns those that still exist.
+    fn load_all(&mut self, files: Vec<FileEntry>) -> Vec<PathBuf> {
+        let mut read = self.read_changed(&files);
+        let mut existing = Vec::with_capacity(files.len());
+        for file in files {
+            let read = read.remove(&file.path);
+            let Some(is_changed) = self.load(&file, read) else {
+                continue;
+            };
+            if is_changed {
+                self.unpublished.insert(file.path.clone());
+            }
+            existing.push(file.path);
+        }
+        existing
     }
 
     /// Reads and parses the regular files that may have changed, on several threads.
@@ -245,17 +247,11 @@ impl Manifests {
 
     /// Publishes the files that changed, and those that were removed.
     fn publish_files(&mut self, removed: &[PathBuf]) -> Change {
-        let changed = std::mem::take(&mut self.unpublished);
-        let mut taken = Vec::with_capacity(changed.len());
-        let mut files = Vec::with_capacity(changed.len() + removed.len());
-        for path in changed {
-            if let Some(file) = self.files.get_mut(&path) {
-                files.push(ChangedFile {
-                    path: path.clone(),
-                    items: Some(std::mem::take(&mut file.items)),
-                });
-                taken.push(path);
-            }
+        let mut files = Vec::new();
+        for path in std::mem::take(&mut self.unpublished) {
+            let items = self.files.get_mut(&path);
+            let items = items.map(|file| std::mem::take(&mut file.items));
+            files.push(ChangedFile { path, items });
         }
         files.extend(removed.iter().map(|path| ChangedFile {
             path: path.clone(),
@@ -265,9 +261,9 @@ impl Manifests {
             return Change::default();
         }
         let change = self.published.update_files(&self.scopes, &mut files);
-        for (path, file) in taken.into_iter().zip(files) {
-            if let Some(known) = self.files.get_mut(&path) {
-                known.items = file.items.unwrap_or_default();
+        for ChangedFile { path, items } in files {
+            if let (Some(file), Some(items)) = (self.files.get_mut(&path), items) {
+                file.items = items;
             }
         }
         change.unwrap_or_else(|| self.publish())

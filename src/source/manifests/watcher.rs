@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_paths_are_any() {
+    fn too_many_paths_are_unknown() {
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let mut watched = watched();
         for number in 0..=MAX_PATHS {

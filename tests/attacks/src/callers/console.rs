@@ -163,7 +163,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Frames that are none, say another length, are trailers, or are not base64.
+/// Malformed bodies: incomplete frames, frames with a wrong length, trailers, and invalid base64.
 fn bad_frames() -> Vec<Vec<u8>> {
     let message = look_up(&world::path(1, 0));
     let (mut longer, mut shorter, mut trailers) =

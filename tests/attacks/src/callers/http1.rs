@@ -16,7 +16,7 @@ use crate::run::Outcome;
 const SENDING: Duration = Duration::from_secs(12);
 /// How long a flood lasts.
 const FLOOD: Duration = Duration::from_secs(8);
-/// A response that takes longer is none. A message has 10 s to arrive.
+/// Maximum time for a response: longer than the 10 s that a message may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(13);
 
 /// What a connection sends first and what it repeats afterwards.
