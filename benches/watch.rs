@@ -12,6 +12,10 @@
     reason = "a benchmark fails by panicking"
 )]
 
+#[path = "e2e/process.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod process;
+
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -114,21 +118,7 @@ async fn follow(channel: Channel, route: usize, state: Arc<ClientStream>) {
 
 /// Returns the resident megabytes and CPU seconds of a process.
 fn cost(process: u32) -> (f64, f64) {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap();
-    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .split_whitespace()
-        .collect();
-    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-    (kib / 1024.0, ticks / 100.0)
+    (process::resident_mb(process), process::cpu_seconds(process))
 }
 
 async fn until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
