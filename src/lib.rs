@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod app;
+mod background;
 pub mod cli;
 pub mod config;
 pub mod insight;

@@ -292,6 +292,8 @@ def architecture() -> Picture:
             down(1, y - 15, y)
     module("verify", 0, 89)
     module("source", 2, 132)
+    module("background", 2, 175)
+    down(2, 160, 175)
     p.line((172, 60), (left, 60), (left, 87), arrow=True)
     p.line((276, 103), (right, 103), (right, 130), arrow=True)
     p.line((left, 117), (left, 404), (170, 404), arrow=True)

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::scan::Manifests;
 use super::watcher::{ChangedPaths, Coverage, Watcher};
 use super::{Problem, Scan};
+use crate::background;
 
 /// Time without events after which a change is read.
 const DEBOUNCE: Duration = Duration::from_millis(50);
@@ -42,7 +43,7 @@ pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration)
     let mut is_unwatched = true;
     let mut listed = Instant::now();
     loop {
-        let scanning = tokio::task::spawn_blocking(move || followed.scan(is_listing_due));
+        let scanning = background::run("scan", move || followed.scan(is_listing_due));
         let scan;
         let coverage;
         (followed, scan, coverage) = match scanning.await {
