@@ -323,10 +323,8 @@ fn standard_input_is_read_once() {
         ["+Secret/default/s=null", "+Service/default/a=1"]
     );
     assert!(!format!("{:?}", scan.change.upserts[0]).contains("c2VjcmV0"));
-    assert_eq!(
-        scan.change.upserts[1].location.as_deref(),
-        Some("<stdin>:2")
-    );
+    let location = scan.change.upserts[1].location.as_ref();
+    assert_eq!(location.unwrap().to_string(), "<stdin>:2");
     let again = manifests.scan();
     assert!(again.change.is_empty() && again.files == 1);
 }

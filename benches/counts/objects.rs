@@ -1,9 +1,10 @@
 //! Stores the objects of a world in a file that is cheap to read: parsing YAML would take more
 //! instructions than the counted parts.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use entail_core::model::{GroupKind, Object, ObjectKey, Timestamp};
+use entail_core::model::{GroupKind, MetadataMap, Object, ObjectKey, Timestamp};
 use serde_json::{Value, json};
 
 use crate::bench_world::{BenchWorld, generate};
@@ -39,6 +40,10 @@ pub fn write(shape: &'static str, file: &Path) {
 pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
     let text = std::fs::read_to_string(file).unwrap();
     let all: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let map = |value| {
+        let map: BTreeMap<String, String> = serde_json::from_value(value).unwrap();
+        MetadataMap::from(map)
+    };
     let objects = all.into_iter().map(|mut value| {
         let mut take = |field: &str| value[field].take();
         let [group, kind]: [String; 2] = serde_json::from_value(take("kind")).unwrap();
@@ -49,8 +54,8 @@ pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
                 namespace: namespace.into(),
                 name: name.into(),
             },
-            labels: serde_json::from_value(take("labels")).unwrap(),
-            annotations: serde_json::from_value(take("annotations")).unwrap(),
+            labels: map(take("labels")),
+            annotations: map(take("annotations")),
             created: take("created").as_i64().map(Timestamp),
             generation: None,
             body: take("body").into(),

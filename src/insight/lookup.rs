@@ -228,7 +228,7 @@ pub(super) fn requested_kinds(kinds: &[String]) -> Result<Vec<GroupKind>, Failur
 fn selected(body: &PathAnswer, in_scope: &[GroupKind]) -> Bytes {
     let mut policies = BytesMut::new();
     for part in body.policies(in_scope) {
-        policies.extend_from_slice(part);
+        policies.extend_from_slice(&part);
     }
     policies.freeze()
 }

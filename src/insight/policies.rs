@@ -143,9 +143,9 @@ pub(super) fn message(
 fn reference(world: &World, outcome: &ReferenceOutcome) -> v1::ReferenceStatus {
     let topology = world.topology();
     v1::ReferenceStatus {
-        field: outcome.field.clone(),
+        field: outcome.field.to_string(),
         outcome: outcome.outcome.to_string(),
-        message: outcome.message.clone(),
+        message: outcome.message.to_string(),
         nodes: outcome
             .nodes
             .iter()
@@ -178,9 +178,9 @@ pub(super) fn accepted(
         .missing
         .as_ref()
         .filter(|_| outcome == Outcome::Invalid);
-    let invalid = policy.invalid.as_ref();
-    let message = match (invalid.or(missing.map(|missing| &missing.message)), first) {
-        (Some(why), _) => why.clone(),
+    let invalid = policy.invalid.as_deref();
+    let message = match (invalid.or(missing.map(|missing| &*missing.message)), first) {
+        (Some(why), _) => why.to_owned(),
         (None, Some(reference)) if !reference.message.is_empty() => {
             format!("{}: {}", reference.field, reference.message)
         }

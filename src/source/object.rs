@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use entail_core::model::{GroupKind, Object, ObjectKey, Str, Timestamp, groups, shared_name};
+use entail_core::model::{GroupKind, Location, Object, ObjectKey, Timestamp, groups, shared_name};
 
 /// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -34,7 +34,7 @@ pub(super) struct InvalidObject {
 /// Returns an error if the value is not an object that an API server would accept.
 pub(super) fn parse_object(
     value: Value,
-    location: Option<Str>,
+    location: Option<Location>,
 ) -> Result<Option<Object>, InvalidObject> {
     if is_secret(&value) {
         return Ok(None);
@@ -66,8 +66,8 @@ pub(super) fn parse_object(
     }
     Ok(Some(Object {
         key,
-        labels,
-        annotations,
+        labels: labels.into(),
+        annotations: annotations.into(),
         created,
         generation,
         body: Value::Object(body).into(),
@@ -102,7 +102,7 @@ pub(super) fn unreadable_object(key: ObjectKey, version: &str, reason: &str) -> 
 
 /// Returns a core Secret without anything but its name and namespace; `None` for any other value, and for a Secret
 /// without a valid name.
-pub(super) fn secret_name(value: &Value, location: &str) -> Option<Object> {
+pub(super) fn secret_name(value: &Value, location: &Location) -> Option<Object> {
     if !is_secret(value) {
         return None;
     }
@@ -116,7 +116,7 @@ pub(super) fn secret_name(value: &Value, location: &str) -> Option<Object> {
         return None;
     };
     Some(Object {
-        location: Some(location.into()),
+        location: Some(location.clone()),
         ..Object::new(key(&body).ok()?, Value::Object(body))
     })
 }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Option<Object>, InvalidObject> {
-        parse_object(value, Some("a.yaml:1".into()))
+        parse_object(value, None)
     }
 
     #[test]

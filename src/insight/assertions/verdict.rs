@@ -198,7 +198,7 @@ impl Verdicts {
         }
         let policies = assertion.policies.iter().map(|(_, kind)| {
             let encoded = body.policy(kind).map(|(_, bytes)| bytes);
-            encoded.map(|bytes| decoded(bytes)).transpose()
+            encoded.map(|bytes| decoded(&bytes)).transpose()
         });
         let policies = policies.collect::<Result<Vec<_>, InternalError>>();
         let verdict = policies

@@ -140,7 +140,7 @@ fn policies(
             ..policy.key.clone()
         };
         if let Some(why) = &policy.invalid {
-            findings.push(finding(world, Code::Invalid, &named, why.clone()));
+            findings.push(finding(world, Code::Invalid, &named, why.to_string()));
             continue;
         }
         if let Some(missing) = &policy.missing {

@@ -3,7 +3,7 @@
 use crate::insight::Visibility;
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
-use entail_core::model::{ObjectKey, Outcome, groups, nearest};
+use entail_core::model::{ObjectKey, Outcome, Str, groups, nearest};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
@@ -58,7 +58,7 @@ pub(in crate::insight) fn hint(
 
 /// The names of an object's sections.
 fn sections(projection: &Projection) -> Vec<String> {
-    let text = |name: &std::sync::Arc<str>| name.to_string();
+    let text = |name: &Str| name.to_string();
     match projection {
         Projection::Gateway(gateway) => gateway.listeners.iter().map(|l| text(&l.name)).collect(),
         Projection::ListenerSet(set) => set.listeners.iter().map(|l| text(&l.name)).collect(),

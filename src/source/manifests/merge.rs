@@ -253,7 +253,8 @@ fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
 
 fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {
     let key = &item.object.key;
-    let location = earlier.location.as_deref().unwrap_or("another file");
+    let location = earlier.location.as_ref().map(ToString::to_string);
+    let location = location.as_deref().unwrap_or("another file");
     Problem {
         path: name.to_owned(),
         line: Some(item.line),

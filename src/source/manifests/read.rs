@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::{Map, Value};
 
-use entail_core::model::Object;
+use entail_core::model::{Location, Object, Str};
 
 use super::document::{self, Document, DocumentError};
 use super::limits::Limits;
@@ -61,8 +61,8 @@ pub struct ManifestObject {
 }
 
 /// Collects objects of one text.
-struct Reader<'n> {
-    name: &'n str,
+struct Reader {
+    name: Str,
     parsed: ParsedManifest,
     /// The number of problems beyond `MAX_REPORTED_PROBLEMS`.
     unreported: usize,
@@ -80,7 +80,7 @@ pub fn read_objects(text: &str, name: &str) -> ParsedManifest {
 /// Reads a text like [`read_objects`], with limits. The text may be invalid UTF-8.
 pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManifest {
     let mut reader = Reader {
-        name,
+        name: name.into(),
         parsed: ParsedManifest::default(),
         unreported: 0,
         unreported_kind: ProblemKind::Malformed,
@@ -233,7 +233,7 @@ fn not_utf8(text: &[u8], valid: usize) -> DocumentError {
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     fn document(&mut self, document: Document) {
         let Document {
             line,
@@ -265,15 +265,18 @@ impl Reader<'_> {
     }
 
     fn single(&mut self, value: Value, line: u32) {
-        let location = format!("{}:{line}", self.name);
+        let location = Location {
+            file: self.name.clone(),
+            line,
+        };
         if let Some(object) = secret_name(&value, &location) {
             return self.parsed.objects.push(ManifestObject { object, line });
         }
-        match parse_object(value, Some(location.into())) {
+        match parse_object(value, Some(location)) {
             Ok(Some(object)) => self.parsed.objects.push(ManifestObject { object, line }),
             Ok(None) => {}
             Err(defect) => self.problem(Problem {
-                path: self.name.to_owned(),
+                path: self.name.to_string(),
                 line: Some(line),
                 message: defect.message,
                 kind: ProblemKind::Malformed,
@@ -295,7 +298,7 @@ impl Reader<'_> {
     fn finish(mut self) -> ParsedManifest {
         if self.unreported > 0 {
             self.parsed.problems.push(Problem {
-                path: self.name.to_owned(),
+                path: self.name.to_string(),
                 line: None,
                 message: format!(
                     "{} more documents are broken or malformed: correct the others first",
@@ -355,9 +358,9 @@ mod tests {
         let location = |read: &ManifestObject| {
             read.object
                 .location
-                .as_deref()
+                .as_ref()
+                .map(ToString::to_string)
                 .unwrap_or_default()
-                .to_owned()
         };
         parsed
             .objects

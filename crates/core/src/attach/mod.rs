@@ -11,7 +11,9 @@ pub(crate) use field_references::with_references;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{NodeKey, Outcome, Section, Str};
+use thin_vec::{ThinVec, thin_vec};
+
+use crate::model::{NodeKey, Outcome, Section, Str, shared_name};
 use crate::profile::{Policy, Profile};
 use crate::store::{ExtensionRef, NamespacedName, Rule, Store};
 use crate::topology::Topology;
@@ -23,20 +25,20 @@ pub type PolicyIndex = usize;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyAttachment {
     /// One outcome for each reference, in order; a single one for a policy that needs no reference.
-    pub references: Vec<ReferenceOutcome>,
+    pub references: ThinVec<ReferenceOutcome>,
 }
 
 /// The outcome of one reference (specification 3.3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceOutcome {
     /// The field path of the reference, such as `spec.targetRefs[0]`.
-    pub field: String,
+    pub field: Str,
     /// The outcome.
     pub outcome: Outcome,
     /// A human-readable reason; empty if the reference attaches.
-    pub message: String,
+    pub message: Str,
     /// The nodes that the reference attaches the policy to.
-    pub nodes: Vec<(NodeKey, AttachmentGroup)>,
+    pub nodes: ThinVec<(NodeKey, AttachmentGroup)>,
 }
 
 /// The group of a policy among those of one node. Groups are ordered from less to more specific
@@ -138,16 +140,15 @@ impl Context<'_> {
         let policy = self.policy;
         if policy.selects_workloads {
             return PolicyAttachment {
-                references: vec![ReferenceOutcome {
-                    field: "spec".to_owned(),
+                references: thin_vec![ReferenceOutcome {
+                    field: shared_name("spec"),
                     outcome: Outcome::SelectorNotEvaluated,
-                    message: "the policy selects workloads, which are not nodes of a path"
-                        .to_owned(),
-                    nodes: vec![(self.namespace_node(), AttachmentGroup::Selecting)],
+                    message: "the policy selects workloads, which are not nodes of a path".into(),
+                    nodes: thin_vec![(self.namespace_node(), AttachmentGroup::Selecting)],
                 }],
             };
         }
-        let mut references: Vec<ReferenceOutcome> = policy
+        let mut references: ThinVec<ReferenceOutcome> = policy
             .references
             .iter()
             .map(|reference| {
@@ -160,8 +161,8 @@ impl Context<'_> {
                 ReferenceOutcome {
                     field: reference.field.clone(),
                     outcome,
-                    message,
-                    nodes,
+                    message: message.into(),
+                    nodes: nodes.into(),
                 }
             })
             .collect();
@@ -177,7 +178,7 @@ impl Context<'_> {
     fn by_filter(&self, filters: &FilterReferences, needed: bool) -> Option<ReferenceOutcome> {
         let key = &self.policy.key;
         let name = (key.namespace.clone(), key.name.clone());
-        let nodes: Vec<(NodeKey, AttachmentGroup)> = filters
+        let nodes: ThinVec<(NodeKey, AttachmentGroup)> = filters
             .0
             .get(&name)
             .into_iter()
@@ -198,12 +199,12 @@ impl Context<'_> {
             Outcome::Accepted
         };
         Some(ReferenceOutcome {
-            field: "filter".to_owned(),
+            field: shared_name("filter"),
             outcome,
             message: if nodes.is_empty() {
-                "no filter of a route rule references the policy".to_owned()
+                "no filter of a route rule references the policy".into()
             } else {
-                String::new()
+                Str::new()
             },
             nodes,
         })
@@ -212,10 +213,10 @@ impl Context<'_> {
     /// Attaches a policy without references to its own namespace, or to the root node.
     fn by_namespace(&self) -> ReferenceOutcome {
         ReferenceOutcome {
-            field: "metadata.namespace".to_owned(),
+            field: shared_name("metadata.namespace"),
             outcome: Outcome::Accepted,
-            message: String::new(),
-            nodes: vec![(self.namespace_node(), AttachmentGroup::Whole)],
+            message: Str::new(),
+            nodes: thin_vec![(self.namespace_node(), AttachmentGroup::Whole)],
         }
     }
 

@@ -19,7 +19,7 @@ impl Context<'_> {
         reference: &Reference,
     ) -> Result<Vec<(NodeKey, AttachmentGroup)>, ReferenceError> {
         if let Some(reason) = &reference.invalid {
-            return Err((Outcome::Invalid, reason.clone()));
+            return Err((Outcome::Invalid, reason.to_string()));
         }
         self.check_allowed(reference)?;
         match &reference.target {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use super::policy_table::PolicyTable;
 use super::{NodePolicies, NodeRejection};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::merge::{Schemas, joined_units_of};
@@ -30,22 +31,22 @@ pub(crate) struct ConflictResolution {
     pub lost: Vec<(usize, AttachmentPoint, String)>,
 }
 
-/// Resolves the conflicts between the policies in `order`, given the attachment points of all policies.
+/// Resolves the conflicts between the policies in the slots in `order`.
 pub(crate) fn resolve_conflicts(
     profile: &Profile,
     schemas: Schemas<'_>,
-    policies: &Policies,
-    attachment_points: &ChunkedVec<Arc<[AttachmentPoint]>>,
+    table: &PolicyTable,
     mut order: Vec<usize>,
     topology: &Topology,
 ) -> ConflictResolution {
+    let policies = &table.policies;
     let mut resolution = ConflictResolution::default();
     // Policies that select workloads do not act, so they do not conflict.
     let mut selecting: BTreeMap<AttachmentPoint, Vec<usize>> = BTreeMap::new();
     order.sort_by_cached_key(|&index| policies.get(index).map(|policy| policy.establishment()));
     for &index in &order {
         let (Some(policy), Some(attachment_points)) =
-            (policies.get(index), attachment_points.get(index))
+            (policies.get(index), table.attachment_points(index))
         else {
             continue;
         };
@@ -92,13 +93,13 @@ pub(super) fn takes_no_part(policy: &Policy) -> bool {
 /// The reason and message for which a policy is rejected at all its attachment points, if there is one.
 fn rejection_reason(policy: &Policy) -> Option<(String, String)> {
     match (&policy.invalid, &policy.untrusted) {
-        (Some(message), _) => Some((Outcome::Invalid.to_string(), message.clone())),
+        (Some(message), _) => Some((Outcome::Invalid.to_string(), message.to_string())),
         (None, Some(reason)) => {
             let message = match reason.as_str() {
                 BEING_DELETED => "it is being deleted",
                 _ => "its controller does not accept it",
             };
-            Some((reason.clone(), message.to_owned()))
+            Some((reason.to_string(), message.to_owned()))
         }
         (None, None) => None,
     }
@@ -342,17 +343,18 @@ pub(crate) fn remove_point(
         }
         if reference.nodes.is_empty() {
             reference.outcome = Outcome::Conflicted;
-            message.clone_into(&mut reference.message);
+            reference.message = message.into();
             continue;
         }
         match reference.message.matches("; ").count() + 1 {
             _ if reference.message.is_empty() => {
-                reference.message = format!("`{}`: {message}", point.0);
+                reference.message = format!("`{}`: {message}", point.0).into();
             }
             told if told < MAX_TOLD => {
-                reference.message += &format!("; `{}`: {message}", point.0);
+                let more = format!("{}; `{}`: {message}", reference.message, point.0);
+                reference.message = more.into();
             }
-            MAX_TOLD => reference.message += "; and others",
+            MAX_TOLD => reference.message = format!("{}; and others", reference.message).into(),
             _ => {}
         }
     }

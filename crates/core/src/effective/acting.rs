@@ -311,8 +311,8 @@ impl Collector<'_> {
             for (slot, policy) in kind.policies() {
                 let references = kind.attached(slot).into_iter().flat_map(|a| &a.references);
                 let mut attached = references.flat_map(|r| &r.nodes).map(|(key, _)| key);
-                let points = kind.table.attachment_points.get(slot);
-                let mut points = points.into_iter().flat_map(|points| points.iter());
+                let points = kind.table.attachment_points(slot);
+                let mut points = points.into_iter().flatten();
                 let topology = &self.world.topology;
                 let counts = self.counts(number, kind, slot);
                 let acts = |key: &NodeKey| {

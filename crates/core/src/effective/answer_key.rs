@@ -56,7 +56,7 @@ struct GroupContext {
     /// The limits that hold for the policies.
     limits: LimitSet,
     /// The target whose conditions the policies must meet when they are merged (specification 2.13).
-    merge_check: Option<usize>,
+    merge_check: Option<u32>,
     /// The node's name, for kinds whose answers contain it.
     node: Option<String>,
 }

@@ -102,7 +102,7 @@ pub(crate) struct NodePolicies {
     pub(crate) limits: LimitSet,
     /// The position, among the targets of the kind, of the one that policies on the node are checked by after they
     /// were merged (specification 2.13).
-    pub(crate) merge_check: Option<usize>,
+    pub(crate) merge_check: Option<u32>,
 }
 
 /// Policies in groups, sorted by group. Most nodes have one group of one policy.
@@ -369,8 +369,7 @@ impl PolicyKind {
         let resolution = acceptance::resolve_conflicts(
             &self.profile,
             self.schemas.borrow(),
-            &self.table.policies,
-            &self.table.attachment_points,
+            &self.table,
             slots,
             topology,
         );
@@ -413,7 +412,7 @@ impl PolicyKind {
             .map_or(Outcome::Invalid, PolicyAttachment::outcome);
         match (&read.untrusted, &read.missing) {
             (Some(reason), _) if outcome == Outcome::Accepted => {
-                (Outcome::Untrusted, reason.clone())
+                (Outcome::Untrusted, reason.to_string())
             }
             (None, Some(missing)) if outcome == Outcome::Accepted => {
                 (Outcome::Invalid, missing.reason.to_string())

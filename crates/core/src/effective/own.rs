@@ -1,6 +1,7 @@
 //! Own fields: values of the target object that are merged below all policies (specification 6.4).
 
 use serde_json::{Map, Value};
+use thin_vec::ThinVec;
 
 use super::{AttachmentChain, PolicyKind, World};
 use crate::merge::{Layer, StackGroup};
@@ -65,10 +66,10 @@ impl World {
                 rules: Rules::new(&rules),
                 strategy: StrategySource::Fixed(strategy),
                 when: None,
-                unset: Vec::new(),
-                missing: Vec::new(),
-                unchecked: Vec::new(),
-                replaces,
+                unset: ThinVec::new(),
+                missing: ThinVec::new(),
+                unchecked: ThinVec::new(),
+                replaces: replaces.into(),
             },
         })
     }

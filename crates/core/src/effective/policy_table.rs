@@ -1,14 +1,14 @@
 //! Tables of a kind's policies by slot and by node. Clones share the entries that did not change.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use rpds::RedBlackTreeMapSync;
 
 use super::acceptance::{self, AttachmentPoint};
 use super::{NodePolicies, PolicyGroups, PolicyKind};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
-use crate::model::{ChunkedVec, NodeKey, Object, ObjectKey, OrInternal, Outcome};
+use crate::model::{ChunkedList, ChunkedVec, NodeKey, Object, ObjectKey, OrInternal, Outcome, Str};
 use crate::profile::Policy;
 use crate::store::NamespacedName;
 use crate::topology::NodeId;
@@ -17,11 +17,12 @@ use crate::topology::NodeId;
 /// exists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PolicyTable {
-    /// The slots in use, by namespace and name.
-    pub(crate) slots: RedBlackTreeMapSync<NamespacedName, usize>,
+    /// The slots in use, ordered by the namespace and name of their policies.
+    slots: ChunkedList<u32>,
     pub(crate) policies: ChunkedVec<Arc<Policy>>,
-    /// The attachment points of each policy before conflicts are resolved.
-    pub(crate) attachment_points: ChunkedVec<Arc<[AttachmentPoint]>>,
+    /// The attachment points of each policy before conflicts are resolved; `None` if they are the nodes of its first
+    /// reference.
+    attachment_points: ChunkedVec<Option<Arc<[AttachmentPoint]>>>,
     /// The outcomes of each policy's references before conflicts are resolved.
     offered: ChunkedVec<Arc<PolicyAttachment>>,
     /// The outcomes of each policy's references after conflicts are resolved.
@@ -47,14 +48,24 @@ impl PolicyTable {
         name: &NamespacedName,
         object: &Arc<Object>,
     ) -> Option<Arc<Policy>> {
-        let policy = self.policies.get(*self.slots.get(name)?)?;
+        let policy = self.policies.get(self.slot_named((&name.0, &name.1))?)?;
         Arc::ptr_eq(&policy.object, object).then(|| Arc::clone(policy))
     }
 
     /// The slot of a policy.
     pub(crate) fn slot(&self, key: &ObjectKey) -> Option<usize> {
-        let name = (key.namespace.clone(), key.name.clone());
-        self.slots.get(&name).copied()
+        self.slot_named((&key.namespace, &key.name))
+    }
+
+    fn slot_named(&self, name: (&Str, &Str)) -> Option<usize> {
+        let slot = self.slots.find(by_name(&self.policies, name))?;
+        usize::try_from(*slot).ok()
+    }
+
+    /// The slots in use, ordered by namespace and name.
+    fn slots(&self) -> impl Iterator<Item = usize> {
+        let slots = self.slots.iter();
+        slots.filter_map(|slot| usize::try_from(*slot).ok())
     }
 
     /// Stores a policy in a slot, which is in use or the next new one. What is equal in the table of an earlier
@@ -66,9 +77,9 @@ impl PolicyTable {
         attached: PolicyAttachment,
         before: Option<&Self>,
     ) {
-        let name = (policy.key.namespace.clone(), policy.key.name.clone());
+        let key = policy.key.clone();
         let before = before.and_then(|before| {
-            let slot = *before.slots.get(&name)?;
+            let slot = before.slot(&key)?;
             let offered = before
                 .offered
                 .get(slot)
@@ -76,14 +87,23 @@ impl PolicyTable {
             Some((offered, before.attachment_points.get(slot)?))
         });
         let (attached, attachment_points) = match before {
-            Some((attached, points)) => (Arc::clone(attached), Arc::clone(points)),
+            Some((attached, points)) => (Arc::clone(attached), points.clone()),
             None => {
                 let points = acceptance::attachment_points(&attached);
-                (Arc::new(compact(attached)), points.into())
+                let is_first = match attached.references.as_slice() {
+                    [] => points.is_empty(),
+                    [only] => *only.nodes == *points,
+                    _ => false,
+                };
+                let own = (!is_first).then(|| points.into());
+                (Arc::new(compact(attached)), own)
             }
         };
-        self.slots.insert_mut(name, slot);
         put(&mut self.policies, slot, policy);
+        let order = by_name(&self.policies, (&key.namespace, &key.name));
+        // 4 billion policies do not fit into memory; the last number would be shared.
+        self.slots
+            .put(order, u32::try_from(slot).unwrap_or(u32::MAX));
         put(&mut self.attachment_points, slot, attachment_points);
         put(&mut self.offered, slot, Arc::clone(&attached));
         put(&mut self.attached, slot, attached);
@@ -93,13 +113,22 @@ impl PolicyTable {
     /// Removes a policy from its slot.
     pub(crate) fn remove(&mut self, slot: usize) {
         if let Some(policy) = self.policies.get(slot) {
-            let name = (policy.key.namespace.clone(), policy.key.name.clone());
-            self.slots.remove_mut(&name);
+            let name = (&policy.key.namespace, &policy.key.name);
+            self.slots.take(by_name(&self.policies, name));
         }
-        put(&mut self.attachment_points, slot, Arc::default());
+        put(&mut self.attachment_points, slot, None);
         put(&mut self.offered, slot, Arc::default());
         put(&mut self.attached, slot, Arc::default());
         put(&mut self.lost, slot, Arc::default());
+    }
+
+    /// The attachment points of a policy before conflicts are resolved, sorted.
+    pub(crate) fn attachment_points(&self, slot: usize) -> Option<&[AttachmentPoint]> {
+        if let Some(points) = self.attachment_points.get(slot)? {
+            return Some(points);
+        }
+        let first = self.offered.get(slot)?.references.first();
+        Some(first.map_or(&[], |reference| &reference.nodes))
     }
 
     /// The outcomes of a policy's references.
@@ -219,13 +248,13 @@ impl NodePolicies {
 impl PolicyKind {
     /// The policies of the kind with their slots, sorted by namespace and name.
     pub fn policies(&self) -> impl Iterator<Item = (usize, &Policy)> {
-        let slots = self.table.slots.values();
-        slots.filter_map(|&slot| Some((slot, self.policy_at(slot)?)))
+        let slots = self.table.slots();
+        slots.filter_map(|slot| Some((slot, self.policy_at(slot)?)))
     }
 
     /// The number of policies of the kind.
     pub fn policy_count(&self) -> usize {
-        self.table.slots.size()
+        self.table.slots.len()
     }
 
     /// The policy in a slot.
@@ -273,6 +302,16 @@ fn compact(mut attached: PolicyAttachment) -> PolicyAttachment {
         reference.nodes.shrink_to_fit();
     }
     attached
+}
+
+/// Compares the policy in a slot with a namespace and a name.
+fn by_name(policies: &ChunkedVec<Arc<Policy>>, name: (&Str, &Str)) -> impl Fn(&u32) -> Ordering {
+    move |slot| {
+        let policy = policies.get(*slot as usize);
+        policy.map_or(Ordering::Less, |policy| {
+            (&policy.key.namespace, &policy.key.name).cmp(&name)
+        })
+    }
 }
 
 /// Stores an entry in its slot, which is in use or the next new one.

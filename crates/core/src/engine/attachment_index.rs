@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
+use smallvec::SmallVec;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
@@ -12,17 +13,20 @@ use crate::model::{LayeredMap, NodeKey, ObjectKey, OrInternal};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
+/// The slots of policies: of few in nearly all entries.
+type Slots = SmallVec<[usize; 2]>;
+
 /// The data of a kind that is needed to replace single policies. Clones share what does not change.
 #[derive(Clone, Debug)]
 pub(super) struct AttachmentIndex {
     /// Slots that are not in use.
     free: Vec<usize>,
     /// The policies whose references name a node.
-    pub by_node: LayeredMap<NodeKey, Vec<usize>>,
+    pub by_node: LayeredMap<NodeKey, Slots>,
     /// The policies whose rules reference an object (specification 5.7).
-    pub by_object: LayeredMap<ObjectKey, Vec<usize>>,
+    pub by_object: LayeredMap<ObjectKey, Slots>,
     /// The policies that target an object by name, whether it exists or not.
-    pub by_target: LayeredMap<ObjectKey, Vec<usize>>,
+    pub by_target: LayeredMap<ObjectKey, Slots>,
     /// The policies that target objects by their labels.
     pub selecting: RedBlackTreeSetSync<usize>,
     pub filters: Arc<FilterReferences>,
@@ -31,13 +35,13 @@ pub(super) struct AttachmentIndex {
 impl AttachmentIndex {
     /// Builds the index of a kind.
     pub fn of(kind: &PolicyKind, store: &Store) -> Self {
-        let mut by_node: LayeredMap<NodeKey, Vec<usize>> = LayeredMap::default();
-        for (slot, attachment_points) in kind.table.attachment_points.iter().enumerate() {
-            for (node, _) in attachment_points.iter() {
+        let mut by_node: LayeredMap<NodeKey, Slots> = LayeredMap::default();
+        for slot in 0..kind.slots() {
+            for (node, _) in kind.table.attachment_points(slot).unwrap_or_default() {
                 by_node.update(node.clone(), |slots| slots.push(slot));
             }
         }
-        let mut by_object: LayeredMap<ObjectKey, Vec<usize>> = LayeredMap::default();
+        let mut by_object: LayeredMap<ObjectKey, Slots> = LayeredMap::default();
         for (slot, policy) in kind.policies() {
             for object in &policy.named_objects {
                 by_object.update(object.clone(), |slots| slots.push(slot));
@@ -87,7 +91,7 @@ impl AttachmentIndex {
         }
         self.add_targets(slot, &policy);
         kind.table.put(slot, Arc::new(policy), attached, None);
-        let points = kind.table.attachment_points.get(slot);
+        let points = kind.table.attachment_points(slot);
         let points = points.or_internal("a policy").ok()?.iter();
         let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();
         for node in &nodes {
@@ -104,13 +108,8 @@ impl AttachmentIndex {
         slot: usize,
         gone: bool,
     ) -> Option<Vec<NodeKey>> {
-        let attachment_points = Arc::clone(
-            kind.table
-                .attachment_points
-                .get(slot)
-                .or_internal("a policy")
-                .ok()?,
-        );
+        let attachment_points = kind.table.attachment_points(slot);
+        let attachment_points = attachment_points.or_internal("a policy").ok()?;
         if attachment_points
             .iter()
             .any(|(_, g)| matches!(g, AttachmentGroup::Clients(_)))
@@ -156,10 +155,8 @@ impl AttachmentIndex {
                 if !members.insert(policy) || !spreads {
                     continue;
                 }
-                let attachment_points = kind.table.attachment_points.get(policy).into_iter();
-                for (other, _) in
-                    attachment_points.flat_map(|attachment_points| attachment_points.iter())
-                {
+                let attachment_points = kind.table.attachment_points(policy);
+                for (other, _) in attachment_points.unwrap_or_default() {
                     if affected.insert(other.clone()) {
                         pending.push(other.clone());
                     }
@@ -196,9 +193,9 @@ fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
 }
 
 /// Removes a policy from the entry of a key, and the entry if it is empty then.
-fn remove<K: Clone + Eq + Hash + Ord>(index: &mut LayeredMap<K, Vec<usize>>, key: &K, slot: usize) {
+fn remove<K: Clone + Eq + Hash + Ord>(index: &mut LayeredMap<K, Slots>, key: &K, slot: usize) {
     if let Some(slots) = index.get_mut(key) {
-        slots.retain(|&other| other != slot);
+        slots.retain(|other| *other != slot);
         if slots.is_empty() {
             index.remove(key);
         }

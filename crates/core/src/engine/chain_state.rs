@@ -3,6 +3,8 @@
 //! The judge computes the same chain from a whole resolved path with `World::attachment_chain`. The engine
 //! works by steps because paths with equal chain states continue alike. Tests compare the two.
 
+use smallvec::SmallVec;
+
 use crate::effective::delegation::DelegatedNodes;
 use crate::effective::waypoints::ServiceAttachments;
 use crate::effective::{Activity, AttachmentChain, PolicyKind, World};
@@ -16,20 +18,27 @@ pub(super) struct ChainState {
     /// Whether the kind acts on this path (specification 2.4, 2.6).
     activity: Activity,
     /// Nodes with policies, from least to most specific.
-    steps: Vec<PathStep>,
+    steps: SmallVec<[PathStep; 4]>,
     /// Whether a policy for the clients of this path's namespace is attached to one of the nodes
     /// (specification 4.6).
     own_clients: bool,
     /// The node whose object sets own fields that are merged (specification 6.4).
     own: Option<NodeId>,
-    /// Namespaces above earlier nodes of the path, for a Direct kind that can target Namespaces.
-    layer_namespaces: Vec<NodeId>,
     /// The conditions of the kind's limits that the path has met.
     met: MetConditions,
     /// The limits that hold on the path (specification 2.10).
     limits: LimitSet,
     /// The attachments to Services that count on the path (specification 2.12).
     services: ServiceAttachments,
+    /// What few paths have; `None` if there is nothing.
+    rare: Option<Box<RareState>>,
+}
+
+/// What few chain states have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct RareState {
+    /// Namespaces above earlier nodes of the path, for a Direct kind that can target Namespaces.
+    layer_namespaces: Vec<NodeId>,
     /// The child Routes of a rule on the path whose policies are not known (specification 1.8).
     delegated: Option<DelegatedNodes>,
     /// The nodes of each Route on the path whose policies its child Routes cannot override (specification 1.8).
@@ -180,8 +189,10 @@ impl ChainState {
                 level: Level::Namespace,
             };
             let is_layer = effect.namespace_is_layer && replaces;
-            if is_layer && !chain_state.layer_namespaces.contains(&namespace) {
-                chain_state.layer_namespaces.push(namespace);
+            let is_known = |rare: &RareState| rare.layer_namespaces.contains(&namespace);
+            if is_layer && !chain_state.rare.as_deref().is_some_and(is_known) {
+                let rare = chain_state.rare.get_or_insert_default();
+                rare.layer_namespaces.push(namespace);
                 chain_state.clear();
                 chain_state.push(kind, namespace, Level::Namespace, client);
             } else if !is_layer
@@ -200,11 +211,13 @@ impl ChainState {
         if let Some(node) = effect.node.filter(|_| chain_state.services.includes(level)) {
             chain_state.push(kind, node, level, client);
         }
-        if chain_state.delegated.is_none() {
-            chain_state.delegated.clone_from(&effect.delegated);
+        if let Some(delegated) = &effect.delegated {
+            let rare = chain_state.rare.get_or_insert_default();
+            rare.delegated.get_or_insert_with(|| delegated.clone());
         }
         if !effect.preferred.is_empty() {
-            chain_state.preferred.push(effect.preferred.clone());
+            let rare = chain_state.rare.get_or_insert_default();
+            rare.preferred.push(effect.preferred.clone());
         }
         if effect.reads_own_fields {
             chain_state.own = effect.own;
@@ -236,24 +249,33 @@ impl ChainState {
 
     /// The nodes of the chain.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        let delegated = self.delegated.iter().flat_map(|found| found.nodes.iter());
+        let delegated = self.delegated().into_iter();
+        let delegated = delegated.flat_map(|found| found.nodes.iter());
         let steps = self.steps.iter().map(|step| step.node);
         steps.chain(delegated.copied())
     }
 
+    fn delegated(&self) -> Option<&DelegatedNodes> {
+        self.rare.as_ref()?.delegated.as_ref()
+    }
+
     /// The attachment chain; `None` if it is empty.
     pub fn attachment_chain(&self, inherited_only: bool, client: &Str) -> Option<AttachmentChain> {
-        let delegated = self.delegated.as_ref();
+        let delegated = self.delegated();
         let of_children = delegated.is_some_and(|found| !found.nodes.is_empty());
         (!self.steps.is_empty() || of_children).then(|| AttachmentChain {
-            steps: self.steps.clone(),
+            steps: self.steps.to_vec(),
             client: self.own_clients.then(|| client.clone()),
             own: self.own,
             inherited_only,
             unknown: self.activity.unknown().cloned(),
             limits: self.limits,
-            delegated: self.delegated.clone(),
-            preferred: self.preferred.clone(),
+            delegated: delegated.cloned(),
+            preferred: self
+                .rare
+                .as_ref()
+                .map(|rare| rare.preferred.clone())
+                .unwrap_or_default(),
         })
     }
 }

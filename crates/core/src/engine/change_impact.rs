@@ -146,14 +146,13 @@ impl Engine {
     /// Whether the paths of a changed route can be changed without those of others.
     pub(super) fn patches_route(&self, key: &ObjectKey, (before, now): Versions<'_>) -> bool {
         let (topology, store) = (self.world().topology(), self.world().store());
-        let route = |version: Option<&StoredObject>| match version.map(|v| v.projection.clone()) {
-            Some(Projection::Route(route)) => Some(route),
+        let [old, new] = [before, now].map(|version| match &version?.projection {
+            Projection::Route(route) => Some(&**route),
             _ => None,
-        };
-        let [old, new] = [before, now].map(route);
-        let mut routes = old.iter().chain(&new);
+        });
+        let mut routes = old.into_iter().chain(new);
         routes.all(|route| topology.can_patch_route(store, key, route))
-            && has_same_filters(old.as_ref(), new.as_ref())
+            && has_same_filters(old, new)
             && (before.is_none() || now.is_none() || self.has_same_own_fields((before, now)))
     }
 
@@ -343,7 +342,7 @@ fn same_own_fields(profile: &Profile, (before, now): Versions<'_>) -> bool {
 /// backendRefs are nodes of their own, which follow no single route.
 fn has_same_filters(before: Option<&Route>, now: Option<&Route>) -> bool {
     let rules = |route: Option<&Route>| {
-        let rules = route.map_or(&[][..], |route| &route.rules);
+        let rules = route.map_or(&[][..], |route| &*route.rules);
         let of_rules = rules.iter().map(|rule| rule.extensions.to_vec());
         let mut of_rules: Vec<_> = of_rules.collect();
         while of_rules.last().is_some_and(Vec::is_empty) {

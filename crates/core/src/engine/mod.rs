@@ -413,8 +413,7 @@ impl PolicyKind {
         let resolution = resolve_conflicts(
             &self.profile,
             self.schemas.borrow(),
-            &self.table.policies,
-            &self.table.attachment_points,
+            &self.table,
             members.clone(),
             topology,
         );

@@ -8,6 +8,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
+use smallvec::SmallVec;
 
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId};
 use super::chain_state::ChainState;
@@ -52,7 +53,7 @@ struct ChainStateIndex {
     /// The states that contain each chain state.
     states: ChunkedVec<Arc<Vec<StateId>>>,
     /// The chain states whose chain contains a node.
-    by_node: LayeredMap<NodeId, Vec<ChainStateId>>,
+    by_node: LayeredMap<NodeId, SmallVec<[ChainStateId; 4]>>,
 }
 
 /// How the states that paths reach have changed.
@@ -213,7 +214,7 @@ impl StateIndex {
     pub(super) fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
         let index = self.kinds.get(kind);
         let found = index.and_then(|index| index.by_node.get(&node));
-        found.map_or(&[], Vec::as_slice)
+        found.map_or(&[], SmallVec::as_slice)
     }
 
     /// The reached states that contain a chain state of a kind.

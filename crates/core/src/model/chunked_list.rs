@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// Maximum number of entries that are copied for a change.
 const CHUNK: usize = 256;
 
+/// The number of a chunk, and an index in it.
+type Place = (usize, usize);
+
 /// A list in shared chunks of different lengths. A clone costs one pointer a chunk, a change one chunk.
 #[derive(Clone, Debug)]
 pub struct ChunkedList<T> {
@@ -14,7 +17,7 @@ pub struct ChunkedList<T> {
     length: usize,
 }
 
-impl<T: Copy> ChunkedList<T> {
+impl<T: Clone> ChunkedList<T> {
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.length
@@ -44,39 +47,82 @@ impl<T: Copy> ChunkedList<T> {
         self.chunks.last()?.last()
     }
 
-    /// Finds an entry in a sorted list, or the index at which it belongs. `order` compares an entry with it.
+    /// Finds an entry in a sorted list, or the index at which it belongs. `order` compares an entry with it. Takes time in
+    /// proportion to the number of chunks.
     ///
     /// # Errors
     /// There is no such entry.
-    pub fn search(&self, mut order: impl FnMut(&T) -> Ordering) -> Result<usize, usize> {
-        let mut is_before = |chunk: &Arc<Vec<T>>| {
-            let last = chunk.last();
-            last.is_some_and(|last| order(last) == Ordering::Less)
+    pub fn search(&self, order: impl FnMut(&T) -> Ordering) -> Result<usize, usize> {
+        let index = |(chunk, at): Place| {
+            let before = self.chunks.iter().take(chunk).map(|chunk| chunk.len());
+            before.sum::<usize>() + at
         };
-        let chunk = self.chunks.partition_point(&mut is_before);
-        let before = self.chunks.iter().take(chunk).map(|chunk| chunk.len());
-        let before: usize = before.sum();
-        let Some(chunk) = self.chunks.get(chunk) else {
-            return Err(before);
-        };
-        let found = chunk.binary_search_by(order);
-        found.map(|at| before + at).map_err(|at| before + at)
+        self.search_place(order).map(index).map_err(index)
+    }
+
+    /// The entry of a sorted list that `order` calls equal.
+    pub fn find(&self, order: impl FnMut(&T) -> Ordering) -> Option<&T> {
+        let (chunk, at) = self.search_place(order).ok()?;
+        self.chunks.get(chunk)?.get(at)
+    }
+
+    /// The entries of a sorted list from the first one that is not less.
+    pub fn iter_from(&self, order: impl FnMut(&T) -> Ordering) -> ChunkedListIter<'_, T> {
+        let (chunk, at) = self.search_place(order).unwrap_or_else(|belongs| belongs);
+        let mut chunks = self.chunks.get(chunk..).unwrap_or_default().iter();
+        let first = chunks.next().and_then(|first| first.get(at..));
+        ChunkedListIter {
+            chunks,
+            chunk: first.unwrap_or_default().iter(),
+        }
+    }
+
+    /// Puts an entry at its place in a sorted list, instead of the one that `order` calls equal; returns that one.
+    pub fn put(&mut self, order: impl FnMut(&T) -> Ordering, entry: T) -> Option<T> {
+        match self.search_place(order) {
+            Ok(place) => self.replace(place, entry),
+            Err(place) => {
+                self.insert_at(place, entry);
+                None
+            }
+        }
+    }
+
+    /// Takes the entry that `order` calls equal out of a sorted list.
+    pub fn take(&mut self, order: impl FnMut(&T) -> Ordering) -> Option<T> {
+        let place = self.search_place(order).ok()?;
+        self.remove_at(place)
     }
 
     /// Adds an entry at an index, or at the end.
     pub fn insert(&mut self, index: usize, entry: T) {
-        self.length += 1;
-        let (mut chunk, mut at) = match self.place(index.min(self.length - 1)) {
-            Some(place) => place,
-            // At the end.
-            None => match self.chunks.last() {
-                Some(last) => (self.chunks.len() - 1, last.len()),
-                None => {
-                    self.chunks.push(Arc::new(vec![entry]));
-                    return;
-                }
-            },
+        let place = self.place(index).unwrap_or((self.chunks.len(), 0));
+        self.insert_at(place, entry);
+    }
+
+    fn search_place(&self, mut order: impl FnMut(&T) -> Ordering) -> Result<Place, Place> {
+        let mut is_before = |chunk: &Arc<Vec<T>>| {
+            let last = chunk.last();
+            last.is_some_and(|last| order(last) == Ordering::Less)
         };
+        let number = self.chunks.partition_point(&mut is_before);
+        let Some(chunk) = self.chunks.get(number) else {
+            return Err((number, 0));
+        };
+        let found = chunk.binary_search_by(order);
+        found.map(|at| (number, at)).map_err(|at| (number, at))
+    }
+
+    /// Adds an entry before a place. The place behind the last chunk is the end.
+    fn insert_at(&mut self, (mut chunk, mut at): Place, entry: T) {
+        self.length += 1;
+        if chunk == self.chunks.len() {
+            let Some(last) = self.chunks.last() else {
+                self.chunks.push(Arc::new(vec![entry]));
+                return;
+            };
+            (chunk, at) = (chunk - 1, last.len());
+        }
         let full = self
             .chunks
             .get_mut(chunk)
@@ -102,7 +148,15 @@ impl<T: Copy> ChunkedList<T> {
 
     /// Removes the entry at an index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
-        let (number, at) = self.place(index)?;
+        self.remove_at(self.place(index)?)
+    }
+
+    /// Replaces the entry at an index, and returns the one before.
+    pub fn set(&mut self, index: usize, entry: T) -> Option<T> {
+        self.replace(self.place(index)?, entry)
+    }
+
+    fn remove_at(&mut self, (number, at): Place) -> Option<T> {
         let chunk = Arc::make_mut(self.chunks.get_mut(number)?);
         let entry = chunk.remove(at);
         if chunk.is_empty() {
@@ -112,15 +166,13 @@ impl<T: Copy> ChunkedList<T> {
         Some(entry)
     }
 
-    /// Replaces the entry at an index, and returns the one before.
-    pub fn set(&mut self, index: usize, entry: T) -> Option<T> {
-        let (chunk, at) = self.place(index)?;
+    fn replace(&mut self, (chunk, at): Place, entry: T) -> Option<T> {
         let place = Arc::make_mut(self.chunks.get_mut(chunk)?).get_mut(at)?;
         Some(std::mem::replace(place, entry))
     }
 
-    /// The chunk of an index, and the index in the chunk.
-    fn place(&self, index: usize) -> Option<(usize, usize)> {
+    /// The place of an index, if there is an entry.
+    fn place(&self, index: usize) -> Option<Place> {
         let mut at = index;
         for (number, chunk) in self.chunks.iter().enumerate() {
             if at < chunk.len() {
@@ -161,7 +213,7 @@ impl<T> Default for ChunkedList<T> {
     }
 }
 
-impl<T: Copy> FromIterator<T> for ChunkedList<T> {
+impl<T: Clone> FromIterator<T> for ChunkedList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
         let mut list = Self::default();
         entries.into_iter().for_each(|entry| list.push(entry));
@@ -235,5 +287,33 @@ mod tests {
                 false => assert_eq!(at, Err((wanted as usize).div_ceil(2))),
             }
         }
+    }
+    #[test]
+    fn a_sorted_list_changes_as_a_map_does() {
+        let mut list: ChunkedList<(u64, u64)> = ChunkedList::default();
+        let mut expected = std::collections::BTreeMap::new();
+        let mut random = 1_u64;
+        for step in 0..8_000_u64 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let key = random >> 54;
+            let order = |entry: &(u64, u64)| entry.0.cmp(&key);
+            let (before, unchanged) = (list.clone(), expected.clone());
+            let old = match step % 3 {
+                2 => list.take(order).map(|(_, value)| value),
+                _ => list.put(order, (key, step)).map(|(_, value)| value),
+            };
+            match step % 3 {
+                2 => assert_eq!(old, expected.remove(&key)),
+                _ => assert_eq!(old, expected.insert(key, step)),
+            }
+            assert_eq!(list.find(order).map(|(_, value)| value), expected.get(&key));
+            let from = list.iter_from(order).map(|(key, _)| key);
+            assert!(from.eq(expected.range(key..).map(|(key, _)| key)));
+            assert!(before.iter().map(|(key, _)| key).eq(unchanged.keys()));
+            assert_eq!(list.len(), expected.len());
+        }
+        assert!(list.chunks.len() > 2);
     }
 }

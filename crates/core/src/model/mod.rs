@@ -17,6 +17,7 @@ mod json_text;
 #[cfg(feature = "engine")]
 mod layered_map;
 mod level;
+mod metadata_map;
 #[cfg(feature = "engine")]
 mod names;
 mod nearest;
@@ -49,11 +50,12 @@ pub(crate) use json_text::write_text;
 #[cfg(feature = "engine")]
 pub(crate) use layered_map::LayeredMap;
 pub use level::{Level, NodeKey, Section};
+pub use metadata_map::MetadataMap;
 #[cfg(feature = "engine")]
 pub use names::shared_name;
 pub use nearest::nearest;
-pub use object::{GroupKind, KindNames, Object, ObjectKey, Str, Timestamp, groups};
-pub use paged_vec::{PagedTable, PagedVec};
+pub use object::{GroupKind, KindNames, Location, Object, ObjectKey, Str, Timestamp, groups};
+pub use paged_vec::{PagedTable, PagedVec, TableEntry};
 pub use path::{
     BackendStep, DelegatingRules, ListenerSetStep, MAX_DELEGATIONS, PathName, PathPrefix,
     PathSyntaxError, Root, RouteStep, RuleStep, TrafficPath,

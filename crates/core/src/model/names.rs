@@ -34,21 +34,19 @@ pub fn shared_name(name: &str) -> Str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
     fn equal_names_are_one_copy_among_a_bounded_number() {
         let first = shared_name("a");
-        assert!(Arc::ptr_eq(&first, &shared_name("a")));
+        assert!(Str::ptr_eq(&first, &shared_name("a")));
         for number in 0..=MAX_NAMES {
             assert_eq!(*shared_name(&number.to_string()), *number.to_string());
         }
         let later = shared_name("a");
-        assert!(!Arc::ptr_eq(&first, &later));
+        assert!(!Str::ptr_eq(&first, &later));
         assert_eq!(first, later);
         let long = "a".repeat(MAX_LENGTH + 1);
-        assert!(!Arc::ptr_eq(&shared_name(&long), &shared_name(&long)));
+        assert!(!Str::ptr_eq(&shared_name(&long), &shared_name(&long)));
     }
 }

@@ -108,27 +108,45 @@ impl<T> Default for PagedVec<T> {
     }
 }
 
-/// A slot of a [`PagedTable`].
-#[derive(Clone, Copy, Debug, Default)]
-enum Slot<T> {
-    #[default]
-    Empty,
+/// An entry of a [`PagedTable`], with two values that are never entries, so that a slot is not larger than an entry.
+pub trait TableEntry: Copy + Default + PartialEq {
+    /// No entry.
+    const EMPTY: Self;
     /// An entry was removed; later ones may follow.
-    Removed,
-    Full(T),
+    const REMOVED: Self;
+}
+
+impl TableEntry for u32 {
+    const EMPTY: Self = u32::MAX;
+    const REMOVED: Self = u32::MAX - 1;
+}
+
+impl TableEntry for (u32, u32) {
+    const EMPTY: Self = (u32::EMPTY, u32::EMPTY);
+    const REMOVED: Self = (u32::REMOVED, u32::REMOVED);
+}
+
+impl TableEntry for (u32, u32, u32) {
+    const EMPTY: Self = (u32::EMPTY, u32::EMPTY, u32::EMPTY);
+    const REMOVED: Self = (u32::REMOVED, u32::REMOVED, u32::REMOVED);
+}
+
+/// Whether a slot has an entry.
+fn is_full<T: TableEntry>(slot: &T) -> bool {
+    *slot != T::EMPTY && *slot != T::REMOVED
 }
 
 /// A hash table of small entries that shares unchanged pages with its clones. Entries contain what their hash can be
 /// computed from.
 #[derive(Clone, Debug)]
 pub struct PagedTable<T> {
-    slots: PagedVec<Slot<T>>,
+    slots: PagedVec<T>,
     /// Slots that are not empty.
     used: usize,
     length: usize,
 }
 
-impl<T: Copy> PagedTable<T> {
+impl<T: TableEntry> PagedTable<T> {
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.length
@@ -145,10 +163,12 @@ impl<T: Copy> PagedTable<T> {
         let slots = self.slots.len();
         let mut at = first(hash, slots);
         for _ in 0..slots {
-            match self.slots.slot(at)? {
-                Slot::Full(entry) if is(entry) => return Some(entry),
-                Slot::Empty => return None,
-                _ => {}
+            let slot = self.slots.slot(at)?;
+            if *slot == T::EMPTY {
+                return None;
+            }
+            if *slot != T::REMOVED && is(slot) {
+                return Some(slot);
             }
             at += 1;
             if at == slots {
@@ -165,12 +185,12 @@ impl<T: Copy> PagedTable<T> {
             self.resize(self.length * 2 + 8, &hash_of);
         }
         let slots = &self.slots;
-        let is_free = |at: &usize| !matches!(slots.get(*at), Some(Slot::Full(_)));
+        let is_free = |at: &usize| !slots.get(*at).is_some_and(is_full);
         let place = probes(hash_of(&entry), slots.len()).find(is_free);
         let Some(place) = place else { return };
-        self.used += usize::from(matches!(slots.get(place), Some(Slot::Empty)));
+        self.used += usize::from(slots.get(place) == Some(&T::EMPTY));
         self.length += 1;
-        self.slots.set(place, Slot::Full(entry));
+        self.slots.set(place, entry);
     }
 
     /// Replaces the entry with a hash for which `is` is true; by nothing to remove it. Returns whether there is one.
@@ -179,24 +199,21 @@ impl<T: Copy> PagedTable<T> {
         let mut place = None;
         for at in probes(hash, slots.len()) {
             match slots.get(at) {
-                Some(Slot::Full(entry)) if is(entry) => place = Some(at),
-                Some(Slot::Empty) | None => {}
-                Some(_) => continue,
+                Some(slot) if is_full(slot) && is(slot) => place = Some(at),
+                Some(slot) if *slot != T::EMPTY => continue,
+                _ => {}
             }
             break;
         }
         let Some(place) = place else { return false };
         self.length -= usize::from(by.is_none());
-        self.slots.set(place, by.map_or(Slot::Removed, Slot::Full));
+        self.slots.set(place, by.unwrap_or(T::REMOVED));
         true
     }
 
     /// The entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|slot| match slot {
-            Slot::Full(entry) => Some(entry),
-            _ => None,
-        })
+        self.slots.iter().filter(|slot| is_full(*slot))
     }
 
     /// Leaves a little space for more entries, which are then added without moving all.
@@ -208,14 +225,13 @@ impl<T: Copy> PagedTable<T> {
         let before = std::mem::take(&mut self.slots);
         // The last page has all of its slots anyway; with more of them there are fewer collisions.
         let capacity = capacity.next_multiple_of(PAGE);
-        self.slots = PagedVec::filled(Slot::Empty, capacity);
+        self.slots = PagedVec::filled(T::EMPTY, capacity);
         self.used = self.length;
-        for slot in before.iter() {
-            let Slot::Full(entry) = *slot else { continue };
+        for &entry in before.iter().filter(|slot| is_full(*slot)) {
             let slots = &self.slots;
-            let is_empty = |at: &usize| matches!(slots.get(*at), Some(Slot::Empty));
+            let is_empty = |at: &usize| slots.get(*at) == Some(&T::EMPTY);
             if let Some(place) = probes(hash_of(&entry), capacity).find(is_empty) {
-                self.slots.set(place, Slot::Full(entry));
+                self.slots.set(place, entry);
             }
         }
     }
@@ -248,6 +264,11 @@ impl<T> Default for PagedTable<T> {
 mod tests {
     use super::*;
 
+    impl TableEntry for u64 {
+        const EMPTY: Self = u64::MAX;
+        const REMOVED: Self = u64::MAX - 1;
+    }
+
     #[test]
     fn a_changed_copy_shares_the_unchanged_pages() {
         let mut first = PagedVec::default();
@@ -279,6 +300,21 @@ mod tests {
             assert_eq!(list.run(first, length), Some(&*values));
         }
         assert_eq!(list.run(3, 0), Some(&[][..]));
+    }
+
+    #[test]
+    fn numbers_of_which_one_is_the_largest_are_an_entry() {
+        let hash = |entry: &(u32, u32)| u64::from(entry.1) << 40;
+        let mut table = PagedTable::default();
+        let entries = [(u32::MAX, 0), (u32::MAX - 1, 0), (0, u32::MAX)];
+        for entry in entries {
+            table.insert(entry, hash);
+        }
+        for entry in entries {
+            let found = table.find(hash(&entry), |other| *other == entry);
+            assert_eq!(found, Some(&entry));
+        }
+        assert_eq!(table.iter().count(), entries.len());
     }
 
     #[test]

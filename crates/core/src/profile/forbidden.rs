@@ -55,18 +55,19 @@ impl TargetKind {
 impl Profile {
     /// The position of a target in the list of targets, if policies on it are checked again after they were merged
     /// (specification 2.13).
-    pub fn merge_check(&self, kind: &GroupKind) -> Option<usize> {
+    pub fn merge_check(&self, kind: &GroupKind) -> Option<u32> {
         let TargetKinds::Listed(targets) = &self.targets else {
             return None;
         };
-        let mut targets = targets.iter();
-        targets.position(|target| target.merged && target.kind == *kind)
+        let mut targets = (0..).zip(targets);
+        let found = targets.find(|(_, target)| target.merged && target.kind == *kind);
+        found.map(|(position, _)| position)
     }
 
     /// The target at a position of the list of targets.
-    pub fn target_at(&self, position: usize) -> Option<&TargetKind> {
+    pub fn target_at(&self, position: u32) -> Option<&TargetKind> {
         match &self.targets {
-            TargetKinds::Listed(targets) => targets.get(position),
+            TargetKinds::Listed(targets) => targets.get(position as usize),
             TargetKinds::Any { .. } => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use thin_vec::ThinVec;
 
 use crate::expr::Expression;
 use crate::model::{
@@ -19,22 +20,22 @@ pub struct Policy {
     pub object: Arc<Object>,
     /// Sort keys that precede age in the order of establishment; smaller is more established
     /// (specification 4.5).
-    pub order: Box<[i128]>,
+    pub order: ThinVec<i128>,
     /// The references, in the order of the policy.
-    pub references: Box<[Reference]>,
+    pub references: ThinVec<Reference>,
     /// The blocks: bare rules first, then defaults, then overrides (specification 11.10).
-    pub blocks: Vec<Block>,
+    pub blocks: ThinVec<Block>,
     /// Why the whole policy is Invalid; `None` if it is valid (specification 3.4).
-    pub invalid: Option<String>,
+    pub invalid: Option<Str>,
     /// The reason of the policy's controller, if the profile trusts it and it does not accept the
     /// policy; or that the policy is being deleted, if the kind ignores such policies.
-    pub untrusted: Option<String>,
+    pub untrusted: Option<Str>,
     /// Whether the policy selects workloads, which are not nodes (specification 3.1).
     pub selects_workloads: bool,
     /// Warnings about unusual but harmless content.
-    pub warnings: Box<[String]>,
+    pub warnings: ThinVec<String>,
     /// The objects that the rules reference, as far as the profile names the references (specification 5.7).
-    pub named_objects: Vec<ObjectKey>,
+    pub named_objects: ThinVec<ObjectKey>,
     /// Why the policy is not accepted, if some of these objects are missing.
     pub missing: Option<Box<MissingObjects>>,
 }
@@ -73,7 +74,7 @@ pub struct UncheckedReference {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Field path of the reference, such as `spec.targetRefs[0]`.
-    pub field: String,
+    pub field: Str,
     /// Kind of the target.
     pub kind: GroupKind,
     /// Name or selector of the target.
@@ -87,7 +88,7 @@ pub struct Reference {
     /// `namespaces` of a selector.
     pub namespaces: SelectorNamespaces,
     /// Why the reference is malformed; `None` if it is well-formed.
-    pub invalid: Option<String>,
+    pub invalid: Option<Str>,
 }
 
 /// The target of a reference: an object by name, or objects by labels.
@@ -96,7 +97,7 @@ pub enum ReferenceTarget {
     /// The object with this name.
     Name(Str),
     /// The objects with matching labels.
-    Selector(LabelSelector),
+    Selector(Box<LabelSelector>),
 }
 
 /// The namespaces that a selector covers (specification 3.1).
@@ -108,7 +109,7 @@ pub enum SelectorNamespaces {
     /// All namespaces.
     All,
     /// The namespaces with matching labels.
-    Selector(LabelSelector),
+    Selector(Box<LabelSelector>),
 }
 
 /// A block of rules.
@@ -123,17 +124,17 @@ pub struct Block {
     /// The condition (specification 5.4).
     pub when: Option<Expression>,
     /// The units that less specific defaults cannot add (specification 5.5).
-    pub unset: Vec<Unit>,
+    pub unset: ThinVec<Unit>,
     /// Whether the rules take part. An empty block is skipped, unless the kind is Blocking
     /// (specification 5.6).
     pub participates: bool,
     /// The references to missing objects (specification 5.7).
-    pub missing: Vec<MissingReference>,
+    pub missing: ThinVec<MissingReference>,
     /// The references of which it is not known whether the object exists, among those without which requests
     /// can pass (specification 5.7).
-    pub unchecked: Vec<UncheckedReference>,
+    pub unchecked: ThinVec<UncheckedReference>,
     /// Of own fields: the units whose values are replaced by fields of the object (specification 6.4).
-    pub replaces: Vec<Unit>,
+    pub replaces: ThinVec<Unit>,
 }
 
 /// The source of the strategy of a block.

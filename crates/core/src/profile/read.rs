@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use thin_vec::ThinVec;
 
 use super::policy::{Block, Policy, StrategySource};
 use super::{EmptyBehavior, OrderRule, OrderSource, PolicyClass, Profile, StrategyField};
@@ -30,12 +31,9 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let body = object.body.encoded();
     let spec = body.get("spec").unwrap_or(Encoded::EMPTY_OBJECT);
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
-    let mut blocks = blocks(profile, object, body);
-    if let Ok(blocks) = &mut blocks {
-        blocks.shrink_to_fit();
-    }
-    let unreadable = object.unreadable.as_ref().map(ToString::to_string);
-    let invalid = unreadable.or(wrong).or(blocks.as_ref().err().cloned());
+    let blocks = blocks(profile, object, body);
+    let wrong = wrong.as_ref().or(blocks.as_ref().err());
+    let invalid = object.unreadable.clone().or(wrong.map(Into::into));
     Policy {
         key: object.key.clone(),
         object: Arc::clone(object),
@@ -45,13 +43,13 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .map(|rule| order_key(rule, object, body))
             .collect(),
         references: references.into(),
-        blocks: blocks.unwrap_or_default(),
+        blocks: blocks.unwrap_or_default().into(),
         invalid,
         untrusted: match profile.ignores_deleted && is_being_deleted(object) {
-            true => Some(BEING_DELETED.to_owned()),
+            true => Some(BEING_DELETED.into()),
             false => profile
                 .trust_status
-                .then(|| untrusted(object, body))
+                .then(|| untrusted(object, body).map(Into::into))
                 .flatten(),
         },
         selects_workloads: profile
@@ -60,7 +58,7 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .and_then(|path| object.body.at_path(path, None))
             .is_some_and(|value| !is_unset(Some(&value))),
         warnings: warnings.into(),
-        named_objects: Vec::new(),
+        named_objects: ThinVec::new(),
         missing: None,
     }
 }
@@ -260,10 +258,10 @@ fn block(
             None => StrategySource::Fixed(strategy),
         },
         when,
-        unset,
-        missing: Vec::new(),
-        unchecked: Vec::new(),
-        replaces: Vec::new(),
+        unset: unset.into(),
+        missing: ThinVec::new(),
+        unchecked: ThinVec::new(),
+        replaces: ThinVec::new(),
     })
 }
 

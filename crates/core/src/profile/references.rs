@@ -107,10 +107,8 @@ fn reference(
     };
     let target = match (text("name"), selector) {
         (_, Some(selector)) => {
-            ReferenceTarget::Selector(LabelSelector::read(selector).unwrap_or_else(|e| {
-                fail(e);
-                LabelSelector::default()
-            }))
+            let selector = LabelSelector::read(selector).map_err(&mut fail);
+            ReferenceTarget::Selector(Box::new(selector.unwrap_or_default()))
         }
         (Some(name), None) => ReferenceTarget::Name(shared_name(name)),
         (None, None) => {
@@ -145,8 +143,9 @@ fn reference(
         port,
         namespace,
         namespaces,
-        invalid,
-        field,
+        invalid: invalid.map(Into::into),
+        // Nearly all policies have the same fields.
+        field: shared_name(&field),
     }
 }
 
@@ -220,7 +219,8 @@ fn namespaces_of(value: Option<&Value>) -> Result<SelectorNamespaces, String> {
             let selector = value
                 .get("selector")
                 .ok_or("namespaces: `selector` is missing")?;
-            LabelSelector::read(selector).map(SelectorNamespaces::Selector)
+            let selector = LabelSelector::read(selector).map(Box::new);
+            selector.map(SelectorNamespaces::Selector)
         }
         Some(other) => Err(format!(
             "namespaces.from is `{other}`, expected Same, All or Selector"

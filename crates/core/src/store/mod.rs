@@ -22,13 +22,15 @@ pub use route::{
 
 use self::declared_routes::DeclaredRoutes;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
 
 use crate::model::{
-    Change, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str, Timestamp, groups,
+    Change, ChunkedList, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str,
+    Timestamp, groups,
 };
 
 /// Namespace and name of an object of a known kind.
@@ -38,7 +40,7 @@ pub type NamespacedName = (Str, Str);
 /// later change costs only what it touches.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    kinds: BTreeMap<GroupKind, ObjectMap>,
+    kinds: BTreeMap<GroupKind, ObjectList>,
     /// Number of objects in each namespace.
     object_counts: RedBlackTreeMapSync<Str, usize>,
     states: BTreeMap<GroupKind, SourceState>,
@@ -125,12 +127,19 @@ pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
     all.map(|(group, kind)| GroupKind::new(group, kind))
 }
 
-/// The objects of a kind.
-type ObjectMap = RedBlackTreeMapSync<NamespacedName, Arc<StoredObject>>;
+/// The objects of a kind, ordered by namespace and name.
+type ObjectList = ChunkedList<Arc<StoredObject>>;
+
+/// Compares an object with a name.
+fn by_name(name: &NamespacedName) -> impl Fn(&Arc<StoredObject>) -> Ordering {
+    move |entry| entry.name.cmp(name)
+}
 
 /// An object and its projection.
 #[derive(Clone, Debug)]
 pub struct StoredObject {
+    /// Namespace and name.
+    name: NamespacedName,
     /// The object.
     pub object: Arc<Object>,
     /// The fields that rules need.
@@ -149,9 +158,9 @@ impl Store {
                 continue;
             };
             // An XListenerSet and a ListenerSet share a key: deleting one keeps the other.
-            let existing = objects.get(&name);
+            let existing = objects.find(by_name(&name));
             if existing.is_some_and(|existing| existing.object.key.kind == deleted.kind)
-                && objects.remove_mut(&name)
+                && objects.take(by_name(&name)).is_some()
             {
                 if objects.is_empty() {
                     self.kinds.remove(&key.kind);
@@ -164,7 +173,7 @@ impl Store {
             let key = normalize_key(object.key.clone());
             let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
-            let old = objects.get(&name);
+            let old = objects.find(by_name(&name));
             // Of an XListenerSet and a ListenerSet with one key, the ListenerSet takes precedence.
             if object.key.kind != key.kind && old.is_some_and(|old| old.object.key.kind == key.kind)
             {
@@ -177,7 +186,12 @@ impl Store {
             let Some(differs) = differs else { continue };
             let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
-            objects.insert_mut(name, Arc::new(StoredObject { object, projection }));
+            let stored = Arc::new(StoredObject {
+                name: name.clone(),
+                object,
+                projection,
+            });
+            objects.put(by_name(&name), stored);
             if is_new {
                 self.count_added(&key.namespace);
             }
@@ -236,8 +250,8 @@ impl Store {
         &self,
         kind: &GroupKind,
     ) -> impl Iterator<Item = (&NamespacedName, &StoredObject)> {
-        let objects = self.kinds.get(kind).into_iter().flatten();
-        objects.map(|(name, entry)| (name, &**entry))
+        let objects = self.kinds.get(kind).into_iter().flat_map(ObjectList::iter);
+        objects.map(|entry| (&entry.name, &**entry))
     }
 
     /// Returns the Routes of all kinds: those of the Gateway API, then the declared ones, each ordered by kind,
@@ -249,11 +263,12 @@ impl Store {
     fn standard_routes(&self) -> impl Iterator<Item = (ObjectKey, &Route)> {
         ROUTE_KINDS.iter().flat_map(|row| {
             let kind = GroupKind::new(groups::GATEWAY, row.kind);
-            let objects = self.kinds.get(&kind).into_iter().flatten();
-            objects.filter_map(move |((namespace, name), entry)| match &entry.projection {
+            let objects = self.kinds.get(&kind).into_iter();
+            let objects = objects.flat_map(ObjectList::iter);
+            objects.filter_map(move |entry| match &entry.projection {
                 Projection::Route(route) => {
-                    let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-                    Some((key, route))
+                    let (namespace, name) = entry.name.clone();
+                    Some((ObjectKey::new(kind.clone(), namespace, name), &**route))
                 }
                 _ => None,
             })
@@ -262,8 +277,8 @@ impl Store {
 
     /// Returns all objects, ordered by kind, namespace and name.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
-        let entries = self.kinds.values().flatten();
-        entries.map(|(_, entry)| &entry.object)
+        let entries = self.kinds.values().flat_map(ObjectList::iter);
+        entries.map(|entry| &entry.object)
     }
 
     /// Sets the kinds of which no object exists besides those of the store (specification 5.7).
@@ -341,13 +356,14 @@ impl Store {
 
     /// Returns the number of objects of a kind.
     pub fn count(&self, kind: &GroupKind) -> usize {
-        self.kinds.get(kind).map_or(0, ObjectMap::size)
+        self.kinds.get(kind).map_or(0, ObjectList::len)
     }
 
     /// Returns the object with a key.
     pub fn get(&self, key: &ObjectKey) -> Option<&StoredObject> {
         let name = (key.namespace.clone(), key.name.clone());
-        self.kinds.get(&key.kind)?.get(&name).map(|entry| &**entry)
+        let found = self.kinds.get(&key.kind)?.find(by_name(&name));
+        found.map(|entry| &**entry)
     }
 
     /// Returns how an object differs from its version in another store; `None` if it does not.
@@ -362,7 +378,7 @@ impl Store {
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.kinds.values().map(ObjectMap::size).sum()
+        self.kinds.values().map(ObjectList::len).sum()
     }
 
     /// Reports whether the store has no objects.
@@ -392,7 +408,7 @@ impl Store {
             namespaces.insert(namespace.clone(), BTreeMap::new());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
-            namespaces.insert(name.clone(), entry.object.labels.clone());
+            namespaces.insert(name.clone(), BTreeMap::clone(&entry.object.labels));
         }
         for (name, labels) in &mut namespaces {
             labels.insert("kubernetes.io/metadata.name".to_owned(), name.to_string());
@@ -407,10 +423,10 @@ impl Store {
         self.kinds
             .get(&kind)
             .into_iter()
-            .flat_map(move |grants| grants.range(from.clone()..))
-            .take_while(move |((ns, _), _)| **ns == *namespace)
-            .filter_map(|(_, entry)| match &entry.projection {
-                Projection::Grant(grant) => Some(grant),
+            .flat_map(move |grants| grants.iter_from(by_name(&from)))
+            .take_while(move |entry| *entry.name.0 == *namespace)
+            .filter_map(|entry| match &entry.projection {
+                Projection::Grant(grant) => Some(&**grant),
                 _ => None,
             })
     }
@@ -491,7 +507,9 @@ mod tests {
             });
             let body = json!({"metadata": metadata, "spec": spec, "status": status});
             let mut object = Object::new(key, body);
-            object.annotations = BTreeMap::from([("a".to_owned(), annotation.to_owned())]);
+            object
+                .annotations
+                .insert("a".to_owned(), annotation.to_owned());
             object
         };
         let none = Value::Null;

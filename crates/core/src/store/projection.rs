@@ -6,28 +6,28 @@ use serde_json::Value;
 use super::{Gateway, Grant, ListenerSet, Route};
 use crate::model::{GroupKind, Object, ObjectKey, Str, groups, shared_name};
 
-/// The fields of an object that rules need.
+/// The fields of an object that rules need. Most objects have none, so those of the others are boxed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
     /// A GatewayClass: its `controllerName`.
     GatewayClass(Str),
     /// A Gateway.
-    Gateway(Gateway),
+    Gateway(Box<Gateway>),
     /// A ListenerSet.
-    ListenerSet(ListenerSet),
+    ListenerSet(Box<ListenerSet>),
     /// A route of any kind.
-    Route(Route),
+    Route(Box<Route>),
     /// A Service.
     Service(ServicePorts),
     /// A ReferenceGrant.
-    Grant(Grant),
+    Grant(Box<Grant>),
     /// Any other kind: only its existence matters.
     Other,
 }
 
 /// The ports of a Service: optional name and number.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServicePorts(pub Vec<(Option<Str>, u16)>);
+pub struct ServicePorts(pub Box<[(Option<Str>, u16)]>);
 
 impl Projection {
     /// Projects an object. The API version does not matter.
@@ -39,15 +39,19 @@ impl Projection {
             (groups::GATEWAY, "GatewayClass") => {
                 Projection::GatewayClass(text(&spec(), "controllerName").unwrap_or_default().into())
             }
-            (groups::GATEWAY, "Gateway") => Projection::Gateway(Gateway::read(&spec())),
+            (groups::GATEWAY, "Gateway") => Projection::Gateway(Box::new(Gateway::read(&spec()))),
             (groups::GATEWAY, "ListenerSet") => {
-                Projection::ListenerSet(ListenerSet::read(&spec(), namespace))
+                Projection::ListenerSet(Box::new(ListenerSet::read(&spec(), namespace)))
             }
-            (groups::GATEWAY, "ReferenceGrant") => Projection::Grant(Grant::read(&spec())),
+            (groups::GATEWAY, "ReferenceGrant") => {
+                Projection::Grant(Box::new(Grant::read(&spec())))
+            }
             (groups::CORE, "Service") => Projection::Service(ServicePorts::read(&spec())),
             _ => match super::route_kind(&key.kind) {
                 Some(row) => {
-                    Projection::Route(Route::read(row, &spec(), namespace, &GroupKind::service()))
+                    let service = GroupKind::service();
+                    let route = Route::read(row, &spec(), namespace, &service);
+                    Projection::Route(Box::new(route))
                 }
                 None => Projection::Other,
             },

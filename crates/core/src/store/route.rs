@@ -1,9 +1,11 @@
 //! The projection of routes of all kinds, and a table of the differences between kinds.
 
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 use super::projection::{is_name, list, number, text};
-use crate::model::{GroupKind, Object, Str, groups, shared_name};
+use crate::model::{GroupKind, MetadataMap, Object, Str, groups, shared_name};
 
 /// The properties of a route kind.
 #[derive(Debug, PartialEq)]
@@ -64,11 +66,11 @@ pub fn route_kind(kind: &GroupKind) -> Option<&'static RouteKind> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
     /// Hostnames in lower case; an empty list matches all hosts.
-    pub hostnames: Vec<Str>,
+    pub hostnames: Box<[Str]>,
     /// The parentRefs, in order.
     pub parents: Box<[ParentRef]>,
     /// The rules, in order.
-    pub rules: Vec<Rule>,
+    pub rules: Box<[Rule]>,
 }
 
 /// A parentRef.
@@ -92,9 +94,9 @@ pub struct Rule {
     /// The name; `None` if the rule has none or an earlier rule has the same name.
     pub name: Option<Str>,
     /// The backendRefs, in order.
-    pub backends: Box<[BackendRef]>,
+    pub backends: SmallVec<[BackendRef; 1]>,
     /// The ExtensionRef filters, in order.
-    pub extensions: Box<[ExtensionRef]>,
+    pub extensions: ThinVec<ExtensionRef>,
 }
 
 /// A backendRef.
@@ -109,7 +111,7 @@ pub struct BackendRef {
     /// `port`.
     pub port: Option<u16>,
     /// The ExtensionRef filters, in order.
-    pub extensions: Box<[ExtensionRef]>,
+    pub extensions: ThinVec<ExtensionRef>,
 }
 
 /// An ExtensionRef filter, which references an object in the namespace of the route.
@@ -146,7 +148,7 @@ impl Route {
         backend: &GroupKind,
     ) -> Self {
         let rules = match spec.get("rules") {
-            None | Some(Value::Null) if row.default_rule => vec![Rule::default()],
+            None | Some(Value::Null) if row.default_rule => Box::from([Rule::default()]),
             _ => rules(list(spec, "rules"), namespace, backend),
         };
         let hostnames = if row.hostnames {
@@ -156,7 +158,7 @@ impl Route {
                 .map(|h| shared_name(&h.to_ascii_lowercase()))
                 .collect()
         } else {
-            Vec::new()
+            Box::default()
         };
         Self {
             hostnames,
@@ -258,7 +260,7 @@ pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> boo
     }
     Object {
         body: reduced.into(),
-        annotations: std::collections::BTreeMap::new(),
+        annotations: MetadataMap::default(),
         ..object
     }
 }
@@ -335,7 +337,7 @@ fn namespace_of(reference: &Value, of_route: &Str) -> Str {
 }
 
 /// Reads the rules of a route, in order. If rules repeat a name, only the first one keeps it.
-fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Vec<Rule> {
+fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Box<[Rule]> {
     let mut rules: Vec<Rule> = Vec::with_capacity(values.len());
     for value in values {
         let name = text(value, "name")
@@ -350,11 +352,11 @@ fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Vec<Rule> {
             extensions: extensions(value),
         });
     }
-    rules
+    rules.into()
 }
 
 /// The ExtensionRef filters of a rule or of a backendRef.
-fn extensions(value: &Value) -> Box<[ExtensionRef]> {
+fn extensions(value: &Value) -> ThinVec<ExtensionRef> {
     let filters = list(value, "filters").iter();
     filters.filter_map(extension).collect()
 }

@@ -9,6 +9,9 @@ use super::{
 };
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
+
 use crate::model::{GroupKind, NodeKey, ObjectKey, PathErrorReason, Section, Str, groups};
 use crate::store::{
     BackendRef, Gateway, Listener, NamespacedName, ParentRef, Projection, Route, Rule,
@@ -17,7 +20,7 @@ use crate::store::{
 
 /// The listeners that a route is attached to, by the numbers of their lists, and the parentRefs that do not attach it:
 /// index of the parentRef and reason.
-pub(super) type Attachments = (Vec<usize>, Vec<(usize, PathErrorReason)>);
+pub(super) type Attachments = (ThinVec<usize>, ThinVec<(usize, PathErrorReason)>);
 
 /// The key of an object of a Gateway API kind.
 pub(super) fn gateway_api(kind: &str, name: &NamespacedName) -> ObjectKey {
@@ -174,9 +177,9 @@ impl Topology {
         RouteNode {
             key: key.clone(),
             node,
-            rules,
-            listeners: Vec::new(),
-            refused: Vec::new(),
+            rules: rules.into(),
+            listeners: ThinVec::new(),
+            refused: ThinVec::new(),
         }
     }
 
@@ -184,7 +187,7 @@ impl Topology {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let section = NodeKey::section(route.clone(), Section::Rule(number));
         let node = self.nodes.add(section);
-        let mut backends: Vec<BackendNode> = Vec::new();
+        let mut backends: SmallVec<[BackendNode; 1]> = SmallVec::new();
         for (at, reference) in rule.backends.iter().enumerate() {
             let backend = self.backend(store, route, reference, &mut backends);
             if reference.extensions.is_empty() {
@@ -199,12 +202,11 @@ impl Topology {
                 backend.reference = backend.reference.or(filtered);
             }
         }
-        backends.shrink_to_fit();
         RuleNode {
             node,
             name: rule.name.clone(),
             backends,
-            children: Vec::new(),
+            children: ThinVec::new(),
         }
     }
 
@@ -215,7 +217,7 @@ impl Topology {
         store: &Store,
         route: &ObjectKey,
         reference: &BackendRef,
-        backends: &mut Vec<BackendNode>,
+        backends: &mut SmallVec<[BackendNode; 1]>,
     ) -> usize {
         let kind = reference.kind.clone();
         let key = ObjectKey::new(kind, reference.namespace.clone(), reference.name.clone());

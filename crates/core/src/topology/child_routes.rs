@@ -259,7 +259,7 @@ impl Topology {
         child: &ObjectKey,
     ) -> bool {
         let rule = store.route(parent).and_then(|route| route.rules.get(rule));
-        let labels = store.get(child).map(|entry| &entry.object.labels);
+        let labels = store.get(child).map(|entry| &*entry.object.labels);
         rule.is_some_and(|rule| {
             let named = Children::of_rule(rule);
             named.iter().any(|one| one.includes(child, labels))

@@ -178,7 +178,7 @@ impl<'s> RouteIndex<'s> {
             let key = &route.key;
             let same = index.by_namespace.entry((&key.kind, &key.namespace));
             same.or_default().push(number);
-            let labels = store.get(key).into_iter().flat_map(|e| &e.object.labels);
+            let labels = store.get(key).into_iter().flat_map(|e| &*e.object.labels);
             for (label, value) in labels.filter(|(label, _)| label.starts_with("delegation.")) {
                 let same = index.by_label.entry((label, value));
                 same.or_default().push(number);
@@ -328,7 +328,7 @@ impl Topology {
         for rule in routes.iter_mut().flat_map(|route| &mut route.rules) {
             match followed.get(&rule.node) {
                 Some(Ok(children)) => {
-                    rule.children.clone_from(children);
+                    rule.children = children.as_slice().into();
                     found.followed.insert(rule.node);
                     let mut backends = rule.backends.iter();
                     if backends.all(|backend| self.names_routes(backend)) {

@@ -36,18 +36,25 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use rpds::RedBlackTreeMapSync;
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 use self::node_keys::NodeKeys;
 use self::route_list::{ListenerPlace, RouteList};
 use self::shared::Shared;
 use crate::model::{
-    ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str,
+    ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str, TableEntry,
 };
 use crate::store::NamespacedName;
 
 /// The number of a node, dense from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
+
+impl TableEntry for NodeId {
+    const EMPTY: Self = NodeId(u32::EMPTY);
+    const REMOVED: Self = NodeId(u32::REMOVED);
+}
 
 /// The nodes of a store and how paths connect them. Clones share what does not change.
 #[derive(Clone, Debug, Default)]
@@ -189,11 +196,11 @@ pub(crate) struct ListenerNode {
 pub(crate) struct RouteNode {
     pub(crate) key: ObjectKey,
     pub(crate) node: NodeId,
-    pub(crate) rules: Vec<RuleNode>,
+    pub(crate) rules: Box<[RuleNode]>,
     /// The numbers of the lists of the listeners that the route is attached to.
-    listeners: Vec<usize>,
+    listeners: ThinVec<usize>,
     /// The parentRefs that do not attach the route: index of the parentRef and reason.
-    pub(crate) refused: Vec<(usize, PathErrorReason)>,
+    pub(crate) refused: ThinVec<(usize, PathErrorReason)>,
 }
 
 /// A rule of a route with its backends.
@@ -201,9 +208,9 @@ pub(crate) struct RouteNode {
 pub(crate) struct RuleNode {
     pub(crate) node: NodeId,
     pub(crate) name: Option<Str>,
-    pub(crate) backends: Vec<BackendNode>,
+    pub(crate) backends: SmallVec<[BackendNode; 1]>,
     /// The indexes of the child Routes that paths lead to, sorted (specification 1.8).
-    pub(crate) children: Vec<usize>,
+    pub(crate) children: ThinVec<usize>,
 }
 
 /// A backend of a rule.
@@ -213,7 +220,7 @@ pub(crate) struct BackendNode {
     /// The node of the backendRefs that name the backend, if one of them has ExtensionRef filters.
     pub(crate) reference: Option<NodeId>,
     /// The ports with their nodes, sorted.
-    pub(crate) ports: Vec<(u16, NodeId)>,
+    pub(crate) ports: SmallVec<[(u16, NodeId); 2]>,
     /// The reason why no path below a Gateway leads here, if there is one. Mesh paths need no
     /// ReferenceGrant.
     pub(crate) refused: Option<PathErrorReason>,
