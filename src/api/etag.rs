@@ -2,11 +2,14 @@
 
 use sha2::{Digest, Sha256};
 
+/// The length of an etag in bytes.
+pub const ETAG_LENGTH: usize = 32;
+
 /// Returns the first 128 bits of the SHA-256 of bytes, as 32 hexadecimal digits. The hash is
 /// cryptographic because tenants write the policies and a collision would hide a change.
 pub fn etag(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    let mut text = String::with_capacity(32);
+    let mut text = String::with_capacity(ETAG_LENGTH);
     for byte in digest.iter().take(16) {
         for nibble in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));

@@ -18,7 +18,7 @@ pub use encoded::{
     EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
     EncodedWatchEffectivePoliciesResponse,
 };
-pub use etag::{combined_etag, etag};
+pub use etag::{ETAG_LENGTH, combined_etag, etag};
 pub use generated::envoy;
 pub(crate) use generated::server_stubs;
 pub use reply::{

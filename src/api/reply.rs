@@ -29,8 +29,8 @@ pub fn policies_field(policy: &v1::EffectivePolicy) -> Vec<u8> {
 }
 
 /// Decodes `policies` fields that [`policies_field`] encoded.
-pub fn decode_policies<'p>(fields: impl Iterator<Item = &'p Bytes>) -> Vec<v1::EffectivePolicy> {
-    let bytes: Vec<u8> = fields.flatten().copied().collect();
+pub fn decode_policies(fields: impl Iterator<Item = Bytes>) -> Vec<v1::EffectivePolicy> {
+    let bytes: Vec<u8> = fields.flatten().collect();
     let body = v1::PolicyBody::decode(&*bytes);
     body.unwrap_or_default().policies
 }

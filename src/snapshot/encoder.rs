@@ -1,20 +1,21 @@
 //! Encodes answers. Equal answers are encoded once, unchanged answers are kept.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::thread;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use super::{KindAnswer, PathAnswer};
+use super::{KindAnswer, Parts, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
 use entail_core::effective::{AnswerKey, SharedGroups, World};
 use entail_core::engine::{Automaton, ChainStateId, Engine, StateId};
-use entail_core::model::{ChunkedVec, InternalError};
+use entail_core::model::{ChunkedVec, GroupKind, InternalError};
 
 /// Index of a kind, its chain state, and whether the path is above the effective level.
 type ChainStateKey = (usize, ChainStateId, bool);
@@ -30,14 +31,24 @@ pub struct AnswerEncoder {
     /// The answers of kinds by the hash of their bytes, which is kept with each.
     by_bytes: HashTable<(u64, Weak<KindAnswer>)>,
     /// The answers of paths by the addresses of their parts.
-    by_parts: HashMap<Box<[usize]>, Weak<PathAnswer>>,
+    by_parts: HashTable<KnownAnswer>,
     hasher: DefaultHashBuilder,
     bodies: ChunkedVec<Arc<PathAnswer>>,
     /// The answer of states that no path reaches.
     nothing: Option<Arc<PathAnswer>>,
-    /// Number of states that share an answer, by address.
-    uses: HashMap<usize, usize>,
+    /// The number of answers in `by_parts` that states have.
+    distinct: usize,
     work: BuildStats,
+}
+
+/// An answer of paths that was encoded, and may be gone.
+#[derive(Debug)]
+struct KnownAnswer {
+    answer: Weak<PathAnswer>,
+    /// The hash of the addresses of its parts.
+    hash: u32,
+    /// The number of states that have it.
+    uses: u32,
 }
 
 /// The result of looking up an [`AnswerKey`].
@@ -79,11 +90,12 @@ impl AnswerEncoder {
         let previous = std::mem::take(&mut self.bodies);
         self.answer_all(world, automaton);
         let mut bodies = Vec::with_capacity(automaton.len());
-        self.uses.clear();
+        self.by_parts.iter_mut().for_each(|known| known.uses = 0);
+        self.distinct = 0;
         for state in 0..automaton.len() {
             let state = StateId::try_from(state).unwrap_or(StateId::MAX);
             let body = self.body(world, automaton, state);
-            *self.uses.entry(address(&body)).or_default() += 1;
+            self.count_use(&body);
             bodies.push(body);
         }
         drop(previous);
@@ -185,36 +197,52 @@ impl AnswerEncoder {
 
     /// Replaces the answer of a state. Returns whether it is another one.
     fn put(&mut self, state: StateId, body: Arc<PathAnswer>) -> bool {
-        let old = self.bodies.get(state as usize).map(address);
-        if old == Some(address(&body)) {
+        let old = self.bodies.get(state as usize).cloned();
+        if old.as_ref().map(address) == Some(address(&body)) {
             return false;
         }
-        // The answer of states that no path reaches is not one of those that there are.
-        let nothing = self.nothing.as_ref().map(address);
-        if nothing != Some(address(&body)) {
-            *self.uses.entry(address(&body)).or_default() += 1;
-        }
-        if let Some(old) = old
-            && let Some(count) = self.uses.get_mut(&old)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.uses.remove(&old);
-            }
+        self.count_use(&body);
+        if let Some(known) = old.and_then(|old| self.known(&old)) {
+            known.uses = known.uses.saturating_sub(1);
+            let is_unused = known.uses == 0;
+            self.distinct -= usize::from(is_unused);
         }
         self.bodies.set(state as usize, body);
         true
+    }
+
+    /// Counts that one more state has an answer.
+    fn count_use(&mut self, answer: &Arc<PathAnswer>) {
+        if let Some(known) = self.known(answer) {
+            known.uses += 1;
+            let is_first = known.uses == 1;
+            self.distinct += usize::from(is_first);
+        }
+    }
+
+    /// The entry of an answer; `None` for that of states which no path reaches, which is not one of those that there are.
+    fn known(&mut self, answer: &Arc<PathAnswer>) -> Option<&mut KnownAnswer> {
+        let hash = self.hash_of(answer.parts());
+        let address = Arc::as_ptr(answer);
+        let is_same = |known: &KnownAnswer| known.answer.as_ptr() == address;
+        self.by_parts.find_mut(spread(hash), is_same)
+    }
+
+    /// The hash of the addresses of parts.
+    fn hash_of(&self, parts: &[Arc<KindAnswer>]) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        for part in parts {
+            address(part).hash(&mut hasher);
+        }
+        u32::try_from(hasher.finish() >> 32).unwrap_or_default()
     }
 
     /// Returns the answer after an internal error. It is empty, and its etag differs from that of every
     /// other answer.
     pub(super) fn unknown() -> Arc<PathAnswer> {
         let etag = "unknown";
-        Arc::new(PathAnswer {
-            result: super::shared_bytes(result_field(std::iter::empty(), etag)),
-            etag_length: u8::try_from(etag.len()).unwrap_or(u8::MAX),
-            parts: Box::default(),
-        })
+        let result = result_field(std::iter::empty(), etag);
+        Arc::new(PathAnswer::several(result, etag.len(), Box::default()))
     }
 
     /// The answers by state.
@@ -224,18 +252,17 @@ impl AnswerEncoder {
 
     /// Number of distinct answers.
     pub(super) fn distinct(&self) -> usize {
-        self.uses.len()
+        self.distinct
     }
 
     /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
         let alive = |(_, part): &&(u64, Weak<KindAnswer>)| part.strong_count() > 0;
-        let bodies = self.by_parts.iter();
+        let known = self.by_parts.iter();
+        let bodies = known.filter_map(|known| known.answer.upgrade());
         BuildStats {
             parts: self.by_bytes.iter().filter(alive).count(),
-            bodies: bodies
-                .filter(|(parts, body)| !parts.is_empty() && body.strong_count() > 0)
-                .count(),
+            bodies: bodies.filter(|body| !body.parts().is_empty()).count(),
             ..self.work
         }
     }
@@ -249,26 +276,39 @@ impl AnswerEncoder {
         {
             parts.extend(self.part(world, automaton, (kind, chain_state, inherited_only)));
         }
-        let key: Box<[usize]> = parts.iter().map(address).collect();
-        if let Some(known) = self.by_parts.get(&key).and_then(Weak::upgrade) {
+        let hash = self.hash_of(&parts);
+        let has_parts = |answer: &PathAnswer| {
+            let (known, wanted) = (answer.parts().iter(), parts.iter());
+            known.map(address).eq(wanted.map(address))
+        };
+        // An answer keeps its parts, so that no other part has their addresses while it is there.
+        let known = self.by_parts.find(spread(hash), |known| {
+            known.hash == hash
+                && known
+                    .answer
+                    .upgrade()
+                    .is_some_and(|known| has_parts(&known))
+        });
+        if let Some(known) = known.and_then(|known| known.answer.upgrade()) {
             return known;
         }
-        let tag = combined_etag(parts.iter().map(|part| &*part.etag));
-        let result = match parts.as_slice() {
-            [part] => part.alone.clone(),
-            _ => {
-                let policies = parts.iter().map(|part| part.bytes.as_ref());
-                let result = super::shared_bytes(result_field(policies, &tag));
+        let body = Arc::new(match <[Arc<KindAnswer>; 1]>::try_from(parts) {
+            Ok([part]) => PathAnswer(Parts::One(part)),
+            Err(parts) => {
+                let tag = combined_etag(parts.iter().map(|part| part.etag()));
+                let policies: Vec<Bytes> = parts.iter().map(|part| part.policies()).collect();
+                let result = result_field(policies.iter().map(AsRef::as_ref), &tag);
                 self.work.encoded += result.len() as u64;
-                result
+                PathAnswer::several(result, tag.len(), parts.into())
             }
-        };
-        let body = Arc::new(PathAnswer {
-            result,
-            etag_length: u8::try_from(tag.len()).unwrap_or(u8::MAX),
-            parts: parts.into(),
         });
-        self.by_parts.insert(key, Arc::downgrade(&body));
+        let known = KnownAnswer {
+            answer: Arc::downgrade(&body),
+            hash,
+            uses: 0,
+        };
+        self.by_parts
+            .insert_unique(spread(hash), known, |known| spread(known.hash));
         body
     }
 
@@ -348,14 +388,7 @@ impl AnswerEncoder {
         let policy = &kind.profile().policy;
         let part = (spec.is_some() || !effective.is_empty()).then(|| {
             let message = effective_policy_with_spec(policy, &effective, spec);
-            let (alone, bytes) = encode(&message);
-            KindAnswer {
-                kind: policy.clone(),
-                alone,
-                bytes,
-                etag: message.etag,
-                unknown: message.unknown.map(Box::new),
-            }
+            encode(policy.clone(), message)
         });
         Some(AnswerLookup::Merged(answer_key, part))
     }
@@ -376,8 +409,8 @@ impl AnswerEncoder {
 
     /// Returns the stored answer with the same bytes, or stores this one.
     fn encoded(&mut self, part: KindAnswer) -> Arc<KindAnswer> {
-        self.work.encoded += part.bytes.len() as u64;
-        let hash = self.hasher.hash_one(&part.bytes);
+        self.work.encoded += part.policies.len() as u64;
+        let hash = self.hasher.hash_one(&part.alone);
         let is_same = |(other, known): &(u64, Weak<KindAnswer>)| {
             *other == hash && known.upgrade().is_some_and(|known| *known == part)
         };
@@ -394,8 +427,9 @@ impl AnswerEncoder {
     /// Removes unused answers once they outnumber the used ones, so that the cost is amortized.
     fn forget(&mut self) {
         self.groups.forget(self.parts.len());
-        if self.by_parts.len() > 2 * self.uses.len() + 64 {
-            self.by_parts.retain(|_, body| body.strong_count() > 0);
+        if self.by_parts.len() > 2 * self.distinct + 64 {
+            self.by_parts
+                .retain(|known| known.answer.strong_count() > 0);
         }
         if self.by_bytes.len() > 2 * self.parts.len() + 64 {
             self.by_bytes.retain(|(_, part)| part.strong_count() > 0);
@@ -403,21 +437,40 @@ impl AnswerEncoder {
     }
 }
 
-/// Encodes the answer of a kind: the field `result` of a path that has no other, and the field `policies` in it.
-fn encode(message: &v1::EffectivePolicy) -> (Bytes, Bytes) {
-    let policies = policies_field(message);
+/// Encodes the answer of a kind: the field `result` of a path that has no other, with the field `policies` in it.
+fn encode(kind: GroupKind, message: v1::EffectivePolicy) -> KindAnswer {
+    let policies = policies_field(&message);
     let tag = combined_etag([&*message.etag].into_iter());
     let result = result_field([policies.as_slice()].into_iter(), &tag);
     let start = result_header(policies.len(), &tag);
-    let result = super::shared_bytes(result);
-    let bytes = result.slice(start..start + policies.len());
-    (result, bytes)
+    // Any place with this text will do.
+    let mut places = policies.windows(message.etag.len().max(1));
+    let etag = places.rposition(|text| text == message.etag.as_bytes());
+    let etag = start + etag.unwrap_or_default();
+    KindAnswer {
+        kind,
+        alone: super::shared_bytes(result),
+        policies: part(start, policies.len()),
+        etag: part(etag, message.etag.len()),
+        unknown: message.unknown.map(Box::new),
+    }
+}
+
+/// The range of a part of an answer. Answers are much shorter than 4 GiB: the policies of a path fit into a reply.
+fn part(start: usize, length: usize) -> Range<u32> {
+    let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+    at(start)..at(start + length)
 }
 
 /// Records an internal error, which makes all kinds UNKNOWN; returns an empty value.
 fn fail<T: Default>(world: &World, error: InternalError) -> T {
     world.kinds().iter().for_each(|kind| kind.fail(error));
     T::default()
+}
+
+/// A hash of 32 bits as one of 64: tables use the lowest and the highest bits.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
 }
 
 /// The address of a shared value, which identifies it while it is alive.
@@ -432,11 +485,8 @@ mod tests {
     use super::*;
 
     fn answer(etag: &str, policies: &[&[u8]]) -> PathAnswer {
-        PathAnswer {
-            result: result_field(policies.iter().copied(), etag).into(),
-            etag_length: u8::try_from(etag.len()).unwrap(),
-            parts: Box::default(),
-        }
+        let result = result_field(policies.iter().copied(), etag);
+        PathAnswer::several(result, etag.len(), Box::default())
     }
 
     #[test]
@@ -446,16 +496,20 @@ mod tests {
             etag: "of the policy".to_owned(),
             ..v1::EffectivePolicy::default()
         };
-        let (alone, bytes) = encode(&policy);
+        let bytes = policies_field(&policy);
+        let part = encode(GroupKind::new("", "Foo"), policy);
+        assert_eq!((part.etag(), &*part.policies()), ("of the policy", &*bytes));
         let tag = combined_etag(["of the policy"].into_iter());
-        let one = answer(&tag, &[&bytes]);
-        assert_eq!((one.etag(), &one.result), (&*tag, &alone));
+        let several = answer(&tag, &[&bytes]);
+        let one = PathAnswer(Parts::One(Arc::new(part)));
+        assert_eq!((one.etag(), one.result()), (&*tag, several.result()));
         for answer in [
             answer("unknown", &[]),
             answer("two", &[&bytes, &bytes]),
+            several,
             one,
         ] {
-            let reply = v1::GetEffectivePoliciesResponse::decode(&*answer.result).unwrap();
+            let reply = v1::GetEffectivePoliciesResponse::decode(&**answer.result()).unwrap();
             assert_eq!(reply.result.unwrap().etag, answer.etag());
         }
     }

@@ -11,6 +11,7 @@ mod reply_tail;
 mod snapshot_builder;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +24,9 @@ pub use encoder::BuildStats;
 pub(crate) use snapshot_builder::AnswerDelta;
 pub use snapshot_builder::SnapshotBuilder;
 
-use crate::api::{EncodedGetEffectivePoliciesResponse, combined_etag, unknown_state, v1};
+use crate::api::{
+    ETAG_LENGTH, EncodedGetEffectivePoliciesResponse, combined_etag, unknown_state, v1,
+};
 use encoder::AnswerEncoder;
 use entail_core::effective::{Statuses, World};
 use entail_core::engine::{Engine, PathEngine, StateId, Transitions};
@@ -90,23 +93,37 @@ pub struct UnknownKind {
 
 /// The encoded effective policies of all kinds on a path. Paths with equal answers share one.
 #[derive(Debug)]
-pub struct PathAnswer {
-    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
+pub struct PathAnswer(Parts);
+
+/// The answers of the kinds on a path.
+#[derive(Debug)]
+enum Parts {
+    /// That of one kind, as on most paths.
+    One(Arc<KindAnswer>),
+    /// Those of several kinds or of none.
+    Several(Box<SeveralParts>),
+}
+
+/// The answers of several kinds or of none.
+#[derive(Debug)]
+struct SeveralParts {
+    /// As [`PathAnswer::result`].
     result: Bytes,
-    etag_length: u8,
-    /// The answers of the kinds.
+    /// Where the etag begins in `result`.
+    etag_start: usize,
     parts: Box<[Arc<KindAnswer>]>,
 }
 
-/// The encoded effective policy of one kind.
+/// The encoded effective policy of one kind. There is one for each distinct answer, so it is small.
 #[derive(Debug, PartialEq)]
 struct KindAnswer {
     kind: GroupKind,
-    /// The field `result` of the reply for a path that has only this answer, so that most answers are kept once.
+    /// The field `result` of the reply for a path that has only this answer. Ends with the etag of the path.
     alone: Bytes,
-    /// The field `policies`, with its tag and length: a part of `alone`.
-    bytes: Bytes,
-    etag: String,
+    /// Where `alone` has the field `policies`, with its tag and length.
+    policies: Range<u32>,
+    /// Where `alone` has the etag of the policies.
+    etag: Range<u32>,
     /// What the answer does not know.
     unknown: Option<Box<v1::Unknown>>,
 }
@@ -228,7 +245,7 @@ impl Snapshot {
     /// Returns the reply to a look-up of all kinds. Does not allocate.
     pub fn reply(&self, body: &PathAnswer) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
-            result: body.result.clone(),
+            result: body.result().clone(),
             tail: self.get_tail().clone(),
         }
     }
@@ -385,14 +402,39 @@ impl Snapshot {
 }
 
 impl PathAnswer {
+    /// An answer of some kinds whose encoded field `result` ends with an etag of this length.
+    fn several(result: Vec<u8>, etag: usize, parts: Box<[Arc<KindAnswer>]>) -> Self {
+        Self(Parts::Several(Box::new(SeveralParts {
+            etag_start: result.len().saturating_sub(etag),
+            result: shared_bytes(result),
+            parts,
+        })))
+    }
+
+    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
+    fn result(&self) -> &Bytes {
+        match &self.0 {
+            Parts::One(part) => &part.alone,
+            Parts::Several(several) => &several.result,
+        }
+    }
+
     /// The etag of all kinds. Replicas return the same etag for equal answers.
     pub fn etag(&self) -> &str {
-        let start = self
-            .result
-            .len()
-            .saturating_sub(usize::from(self.etag_length));
-        let etag = self.result.get(start..).unwrap_or_default();
+        let result = self.result();
+        let start = match &self.0 {
+            Parts::One(_) => result.len().saturating_sub(ETAG_LENGTH),
+            Parts::Several(several) => several.etag_start,
+        };
+        let etag = result.get(start..).unwrap_or_default();
         std::str::from_utf8(etag).unwrap_or_default()
+    }
+
+    fn parts(&self) -> &[Arc<KindAnswer>] {
+        match &self.0 {
+            Parts::One(part) => std::slice::from_ref(part),
+            Parts::Several(several) => &several.parts,
+        }
     }
 
     /// The etag of a reply with some kinds; empty for all kinds.
@@ -400,12 +442,12 @@ impl PathAnswer {
         if kinds.is_empty() {
             return self.etag().to_owned();
         }
-        combined_etag(self.selected(kinds).map(|part| &*part.etag))
+        combined_etag(self.selected(kinds).map(|part| part.etag()))
     }
 
     /// The encoded fields `policies` of some kinds, each with its tag and length; empty for all kinds.
-    pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Bytes> {
-        self.selected(kinds).map(|part| &part.bytes)
+    pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = Bytes> + 'b {
+        self.selected(kinds).map(|part| part.policies())
     }
 
     /// The encoded fields `policies` of some kinds, or of all if empty, that differ from those of another answer.
@@ -413,19 +455,19 @@ impl PathAnswer {
         &'b self,
         other: &'b PathAnswer,
         kinds: &'b [GroupKind],
-    ) -> impl Iterator<Item = &'b Bytes> {
+    ) -> impl Iterator<Item = Bytes> + 'b {
         let is_equal = |part: &KindAnswer| {
-            let mut others = other.parts.iter();
-            others.any(|other| other.kind == part.kind && other.etag == part.etag)
+            let mut others = other.parts().iter();
+            others.any(|other| other.kind == part.kind && other.etag() == part.etag())
         };
         let parts = self.selected(kinds).filter(move |part| !is_equal(part));
-        parts.map(|part| &part.bytes)
+        parts.map(|part| part.policies())
     }
 
     /// The etag and the encoded field `policies` of one kind, with its tag and length.
-    pub(crate) fn policy(&self, kind: &GroupKind) -> Option<(&str, &Bytes)> {
-        let part = self.parts.iter().find(|part| part.kind == *kind)?;
-        Some((&*part.etag, &part.bytes))
+    pub(crate) fn policy(&self, kind: &GroupKind) -> Option<(&str, Bytes)> {
+        let part = self.parts().iter().find(|part| part.kind == *kind)?;
+        Some((part.etag(), part.policies()))
     }
 
     /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if
@@ -439,10 +481,28 @@ impl PathAnswer {
     }
 
     fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
-        let parts = self.parts.iter();
+        let parts = self.parts().iter();
         let is_named = |kind: &GroupKind| kinds.iter().any(|named| named.names(kind));
         parts.filter(move |part| kinds.is_empty() || is_named(&part.kind))
     }
+}
+
+impl KindAnswer {
+    /// The field `policies`, with its tag and length. Shares the bytes.
+    fn policies(&self) -> Bytes {
+        self.alone.slice(range(&self.policies))
+    }
+
+    /// The etag of the policies.
+    fn etag(&self) -> &str {
+        let etag = self.alone.get(range(&self.etag)).unwrap_or_default();
+        std::str::from_utf8(etag).unwrap_or_default()
+    }
+}
+
+/// A range of small numbers as one of indexes.
+fn range(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
 }
 
 /// Counts the distinct answers of each kind that do not know it, by reason.
@@ -452,7 +512,7 @@ fn count_unknown<'b>(
 ) -> Vec<UnknownKind> {
     let mut counts: BTreeMap<(String, &str, &str), u64> = BTreeMap::new();
     let mut seen: HashSet<usize> = HashSet::new();
-    for part in bodies.flat_map(|body| &body.parts) {
+    for part in bodies.flat_map(|body| body.parts()) {
         if let Some(unknown) = &part.unknown
             && seen.insert(Arc::as_ptr(part).addr())
             && includes(&part.kind)

@@ -92,7 +92,7 @@ pub struct WatchMessage {
 impl NewAnswer {
     pub fn of(answer: &PathAnswer, kinds: &[GroupKind]) -> Self {
         Self {
-            policies: answer.policies(kinds).cloned().collect(),
+            policies: answer.policies(kinds).collect(),
             etag: answer.etag_of(kinds),
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
-use bytes::Bytes;
 use hashbrown::HashMap;
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
@@ -105,7 +104,7 @@ impl AnswerCache {
             return Some(Arc::clone(answer));
         }
         drop(entries);
-        let size = body.policies(kinds).map(Bytes::len).sum::<usize>();
+        let size = body.policies(kinds).map(|part| part.len()).sum::<usize>();
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get_or_insert(etag, body, size);
         drop(entries);
