@@ -53,7 +53,10 @@ const SERVER: &[Row] = &[
     ("subscription", &["api", "snapshot", "insight"]),
     ("background", &[]),
     ("source", &["background"]),
-    ("server", &["api", "snapshot", "insight", "subscription"]),
+    (
+        "server",
+        &["api", "snapshot", "insight", "subscription", "background"],
+    ),
     ("telemetry", &["snapshot", "server"]),
     ("config", &["snapshot", "insight", "server", "telemetry"]),
     (

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use tokio::time::timeout;
 
 use crate::api::v1;
+use crate::background;
 use crate::insight::{AssertionChecker, NOT_CHECKED, today};
 use crate::subscription::SubscriptionHub;
 use crate::telemetry::Metric;
@@ -39,7 +40,7 @@ impl AssertionResults {
             };
             let begun = Instant::now();
             let mut next = std::mem::take(&mut checker);
-            let check = tokio::task::spawn_blocking(move || {
+            let check = background::spawn_blocking(move || {
                 let results = next.follow(&snapshot, today());
                 (next, results)
             });

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::object_cache::ObjectCache;
 use super::shared_state::{ReconcilerProgress, record_now};
+use crate::background;
 use crate::config::ServeSettings;
 use crate::source::checkpoint::{Checkpoint, CheckpointError, CheckpointSource};
 use crate::source::cluster::{Cluster, KnownObjects};
@@ -178,7 +179,7 @@ impl CheckpointWriter {
         let uid = uid.map_err(CheckpointError::UnknownCluster)?;
         let source = self.source(Some(uid));
         let this = Arc::clone(self);
-        let write = tokio::task::spawn_blocking(move || {
+        let write = background::spawn_blocking(move || {
             let objects = data.store.objects().cloned().collect();
             let checkpoint = Checkpoint {
                 source,

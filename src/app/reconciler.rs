@@ -18,7 +18,7 @@ use super::object_cache::epoch;
 use super::problem_log::ProblemLog;
 use super::shared_state::{SharedState, record_now, whole_millis};
 use super::sync_time::SyncTime;
-use crate::background::{self, BackgroundError};
+use crate::background;
 use crate::insight::{SourceProblem, SourceProblems};
 use crate::server::Health;
 use crate::snapshot::{Snapshot, Version};
@@ -295,13 +295,13 @@ impl ReconcilerState {
         changes: Vec<Change>,
         version: Version,
         hold: bool,
-    ) -> Result<BuildResult, BackgroundError> {
+    ) -> Result<BuildResult, tokio::task::JoinError> {
         let shared = self.reconciler.shared.clone();
         let is_cluster = self.reconciler.desired_kinds.is_some();
         let is_needed = version.generation == 1 || self.has_failed;
         let started = Instant::now();
         let metrics = Arc::clone(&self.reconciler.metrics);
-        let task = background::run("build", move || {
+        let task = background::spawn_blocking(move || {
             let _building = shared.progress.begin_build();
             let mut cache = shared.cache();
             let begun = Instant::now();
@@ -341,9 +341,7 @@ impl ReconcilerState {
             .subscriptions
             .publish(Arc::new(snapshot));
         // Freeing a large snapshot is slow, so it is neither done here nor by the last reader.
-        if let Err(error) = background::start("free", move || drop(old)) {
-            tracing::debug!(%error, "a snapshot was freed at once");
-        }
+        drop(background::spawn_blocking(move || drop(old)));
         self.reconciler.metrics.observe_publish(started.elapsed());
         record_now(&self.reconciler.shared.progress.published);
         let millis = whole_millis(started.elapsed());

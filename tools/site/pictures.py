@@ -294,6 +294,7 @@ def architecture() -> Picture:
     module("source", 2, 132)
     module("background", 2, 175)
     down(2, 160, 175)
+    p.line((276, 232), (right, 232), (right, 205), arrow=True)
     p.line((172, 60), (left, 60), (left, 87), arrow=True)
     p.line((276, 103), (right, 103), (right, 130), arrow=True)
     p.line((left, 117), (left, 404), (170, 404), arrow=True)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tonic::Status;
 
+use crate::background;
 use crate::insight::Budget;
 
 /// Runs work on blocking threads. A limited number runs concurrently and a limited number waits;
@@ -78,7 +79,7 @@ impl BlockingPool {
                 .await
                 .map_err(|_| Status::unavailable("the server is shutting down"))?;
             let span = tracing::Span::current();
-            let job = tokio::task::spawn_blocking(move || {
+            let job = background::spawn_blocking(move || {
                 let _permits = (admitted, running);
                 span.in_scope(work)
             });

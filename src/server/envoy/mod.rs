@@ -22,6 +22,7 @@ use crate::api::envoy::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpStatus, OkHttpResponse,
     check_response::HttpResponse,
 };
+use crate::background;
 use crate::insight::{AccessScope, RuleRef, matching_rule_paths, rule_paths};
 use crate::server::ServiceContext;
 use crate::server::access::peer::peer_of;
@@ -372,7 +373,7 @@ impl AuthorizationHandler {
         let permit = permit.map_err(|_| Status::unavailable("the server is shutting down"))?;
         let (this, snapshot) = (self.clone(), Arc::clone(snapshot));
         let (attributes, metadata) = (attributes.clone(), metadata.clone());
-        let thread = tokio::task::spawn_blocking(move || {
+        let thread = background::spawn_blocking(move || {
             let _permit = permit;
             this.evaluate(&snapshot, &attributes, &metadata, (&scope, false))
         });

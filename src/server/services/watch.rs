@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use crate::api::v1;
+use crate::background;
 use crate::server::access::peer::{AccessError, Peer};
 use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
 use crate::server::services::status::status_of;
@@ -210,7 +211,7 @@ impl WatchStream {
         } = self.watches.clone();
         let group = Arc::clone(stream_state.group());
         let (seen, scope) = (self.seen, self.peer.scope());
-        Ok(tokio::task::spawn_blocking(move || {
+        Ok(background::spawn_blocking(move || {
             let _permit = permit;
             let update = match answers
                 .subscriptions

@@ -43,7 +43,7 @@ pub async fn watch(manifests: Manifests, tx: mpsc::Sender<Scan>, poll: Duration)
     let mut is_unwatched = true;
     let mut listed = Instant::now();
     loop {
-        let scanning = background::run("scan", move || followed.scan(is_listing_due));
+        let scanning = background::spawn_blocking(move || followed.scan(is_listing_due));
         let scan;
         let coverage;
         (followed, scan, coverage) = match scanning.await {
