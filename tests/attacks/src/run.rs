@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::setpriority_process;
+use tokio::runtime::{Builder, Runtime};
+
 use crate::observer::{self, Observer};
 use crate::report::{Quiet, Row, print_head};
 use crate::reviews;
@@ -25,9 +28,20 @@ pub type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// An attack: its name, and how to begin it.
 pub type Attack = (&'static str, fn(Arc<Target>) -> Running);
 
+/// The niceness of the threads that attack. Attackers have processors of their own: what counts is what the server does
+/// to others, and not who takes the processors of this machine.
+const NICENESS: i32 = 10;
+
+/// The runtime that attacks.
+fn attackers() -> Runtime {
+    let mut runtime = Builder::new_multi_thread();
+    runtime.on_thread_start(|| setpriority_process(None, NICENESS).unwrap());
+    runtime.enable_all().build().unwrap()
+}
+
 /// Runs attacks and prints the table. Returns whether all went well.
 pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = attackers();
     let (mut target, quiet) = begin(binary);
     print_head(&quiet);
     let mut failed = Vec::new();
