@@ -3,7 +3,8 @@
 use tokio::task::{self, JoinHandle};
 
 /// The niceness of the threads: one of usual niceness gets three times as much of a core that both want, and is woken
-/// without waiting for the other one. A thread cannot lower it again, so all blocking work of the server has it.
+/// without waiting for the other one. A thread cannot lower it again, so all blocking work of a
+/// runtime has it. The admin server has a runtime of its own.
 const NICENESS: i32 = 5;
 
 /// Runs blocking work as [`task::spawn_blocking`] does, on a thread of low priority. Threads that the work starts have it,

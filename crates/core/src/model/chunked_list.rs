@@ -7,7 +7,7 @@ use std::sync::Arc;
 const CHUNK: usize = 256;
 
 /// The number of a chunk, and an index in it.
-type Place = (usize, usize);
+type Position = (usize, usize);
 
 /// A list in shared chunks of different lengths. A clone costs one pointer a chunk, a change one chunk.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl<T: Clone> ChunkedList<T> {
 
     /// The entry at an index.
     pub fn get(&self, index: usize) -> Option<&T> {
-        let (chunk, at) = self.place(index)?;
+        let (chunk, at) = self.position(index)?;
         self.chunks.get(chunk)?.get(at)
     }
 
@@ -53,22 +53,24 @@ impl<T: Clone> ChunkedList<T> {
     /// # Errors
     /// There is no such entry.
     pub fn search(&self, order: impl FnMut(&T) -> Ordering) -> Result<usize, usize> {
-        let index = |(chunk, at): Place| {
+        let index = |(chunk, at): Position| {
             let before = self.chunks.iter().take(chunk).map(|chunk| chunk.len());
             before.sum::<usize>() + at
         };
-        self.search_place(order).map(index).map_err(index)
+        self.search_position(order).map(index).map_err(index)
     }
 
     /// The entry of a sorted list that `order` calls equal.
     pub fn find(&self, order: impl FnMut(&T) -> Ordering) -> Option<&T> {
-        let (chunk, at) = self.search_place(order).ok()?;
+        let (chunk, at) = self.search_position(order).ok()?;
         self.chunks.get(chunk)?.get(at)
     }
 
     /// The entries of a sorted list from the first one that is not less.
     pub fn iter_from(&self, order: impl FnMut(&T) -> Ordering) -> ChunkedListIter<'_, T> {
-        let (chunk, at) = self.search_place(order).unwrap_or_else(|belongs| belongs);
+        let (chunk, at) = self
+            .search_position(order)
+            .unwrap_or_else(|belongs| belongs);
         let mut chunks = self.chunks.get(chunk..).unwrap_or_default().iter();
         let first = chunks.next().and_then(|first| first.get(at..));
         ChunkedListIter {
@@ -79,10 +81,10 @@ impl<T: Clone> ChunkedList<T> {
 
     /// Puts an entry at its place in a sorted list, instead of the one that `order` calls equal; returns that one.
     pub fn put(&mut self, order: impl FnMut(&T) -> Ordering, entry: T) -> Option<T> {
-        match self.search_place(order) {
-            Ok(place) => self.replace(place, entry),
-            Err(place) => {
-                self.insert_at(place, entry);
+        match self.search_position(order) {
+            Ok(position) => self.replace(position, entry),
+            Err(position) => {
+                self.insert_at(position, entry);
                 None
             }
         }
@@ -90,17 +92,17 @@ impl<T: Clone> ChunkedList<T> {
 
     /// Takes the entry that `order` calls equal out of a sorted list.
     pub fn take(&mut self, order: impl FnMut(&T) -> Ordering) -> Option<T> {
-        let place = self.search_place(order).ok()?;
-        self.remove_at(place)
+        let position = self.search_position(order).ok()?;
+        self.remove_at(position)
     }
 
     /// Adds an entry at an index, or at the end.
     pub fn insert(&mut self, index: usize, entry: T) {
-        let place = self.place(index).unwrap_or((self.chunks.len(), 0));
-        self.insert_at(place, entry);
+        let position = self.position(index).unwrap_or((self.chunks.len(), 0));
+        self.insert_at(position, entry);
     }
 
-    fn search_place(&self, mut order: impl FnMut(&T) -> Ordering) -> Result<Place, Place> {
+    fn search_position(&self, mut order: impl FnMut(&T) -> Ordering) -> Result<Position, Position> {
         let mut is_before = |chunk: &Arc<Vec<T>>| {
             let last = chunk.last();
             last.is_some_and(|last| order(last) == Ordering::Less)
@@ -113,8 +115,8 @@ impl<T: Clone> ChunkedList<T> {
         found.map(|at| (number, at)).map_err(|at| (number, at))
     }
 
-    /// Adds an entry before a place. The place behind the last chunk is the end.
-    fn insert_at(&mut self, (mut chunk, mut at): Place, entry: T) {
+    /// Adds an entry before a position. The one behind the last chunk is the end.
+    fn insert_at(&mut self, (mut chunk, mut at): Position, entry: T) {
         self.length += 1;
         if chunk == self.chunks.len() {
             let Some(last) = self.chunks.last() else {
@@ -148,15 +150,15 @@ impl<T: Clone> ChunkedList<T> {
 
     /// Removes the entry at an index.
     pub fn remove(&mut self, index: usize) -> Option<T> {
-        self.remove_at(self.place(index)?)
+        self.remove_at(self.position(index)?)
     }
 
     /// Replaces the entry at an index, and returns the one before.
     pub fn set(&mut self, index: usize, entry: T) -> Option<T> {
-        self.replace(self.place(index)?, entry)
+        self.replace(self.position(index)?, entry)
     }
 
-    fn remove_at(&mut self, (number, at): Place) -> Option<T> {
+    fn remove_at(&mut self, (number, at): Position) -> Option<T> {
         let chunk = Arc::make_mut(self.chunks.get_mut(number)?);
         let entry = chunk.remove(at);
         if chunk.is_empty() {
@@ -166,13 +168,13 @@ impl<T: Clone> ChunkedList<T> {
         Some(entry)
     }
 
-    fn replace(&mut self, (chunk, at): Place, entry: T) -> Option<T> {
+    fn replace(&mut self, (chunk, at): Position, entry: T) -> Option<T> {
         let place = Arc::make_mut(self.chunks.get_mut(chunk)?).get_mut(at)?;
         Some(std::mem::replace(place, entry))
     }
 
-    /// The place of an index, if there is an entry.
-    fn place(&self, index: usize) -> Option<Place> {
+    /// The position of an index, if there is an entry.
+    fn position(&self, index: usize) -> Option<Position> {
         let mut at = index;
         for (number, chunk) in self.chunks.iter().enumerate() {
             if at < chunk.len() {
@@ -288,6 +290,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn a_sorted_list_changes_as_a_map_does() {
         let mut list: ChunkedList<(u64, u64)> = ChunkedList::default();

@@ -131,8 +131,8 @@ pub fn required_kinds() -> impl Iterator<Item = GroupKind> {
 type ObjectList = ChunkedList<Arc<StoredObject>>;
 
 /// Compares an object with a name.
-fn by_name(name: &NamespacedName) -> impl Fn(&Arc<StoredObject>) -> Ordering {
-    move |entry| entry.name.cmp(name)
+fn by_name(name: (&str, &str)) -> impl Fn(&Arc<StoredObject>) -> Ordering {
+    move |entry| (&*entry.name.0, &*entry.name.1).cmp(&name)
 }
 
 /// An object and its projection.
@@ -153,14 +153,13 @@ impl Store {
         let mut changed = ChangeSet::new();
         for deleted in change.deletes {
             let key = normalize_key(deleted.clone());
-            let name = (key.namespace.clone(), key.name.clone());
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
                 continue;
             };
             // An XListenerSet and a ListenerSet share a key: deleting one keeps the other.
-            let existing = objects.find(by_name(&name));
+            let existing = objects.find(by_name((&key.namespace, &key.name)));
             if existing.is_some_and(|existing| existing.object.key.kind == deleted.kind)
-                && objects.take(by_name(&name)).is_some()
+                && objects.take(by_name((&key.namespace, &key.name))).is_some()
             {
                 if objects.is_empty() {
                     self.kinds.remove(&key.kind);
@@ -171,9 +170,8 @@ impl Store {
         }
         for object in change.upserts {
             let key = normalize_key(object.key.clone());
-            let name = (key.namespace.clone(), key.name.clone());
             let objects = self.kinds.entry(key.kind.clone()).or_default();
-            let old = objects.find(by_name(&name));
+            let old = objects.find(by_name((&key.namespace, &key.name)));
             // Of an XListenerSet and a ListenerSet with one key, the ListenerSet takes precedence.
             if object.key.kind != key.kind && old.is_some_and(|old| old.object.key.kind == key.kind)
             {
@@ -187,11 +185,11 @@ impl Store {
             let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
             let stored = Arc::new(StoredObject {
-                name: name.clone(),
+                name: (key.namespace.clone(), key.name.clone()),
                 object,
                 projection,
             });
-            objects.put(by_name(&name), stored);
+            objects.put(by_name((&key.namespace, &key.name)), stored);
             if is_new {
                 self.count_added(&key.namespace);
             }
@@ -361,8 +359,8 @@ impl Store {
 
     /// Returns the object with a key.
     pub fn get(&self, key: &ObjectKey) -> Option<&StoredObject> {
-        let name = (key.namespace.clone(), key.name.clone());
-        let found = self.kinds.get(&key.kind)?.find(by_name(&name));
+        let order = by_name((&key.namespace, &key.name));
+        let found = self.kinds.get(&key.kind)?.find(order);
         found.map(|entry| &**entry)
     }
 
@@ -419,11 +417,10 @@ impl Store {
     /// Returns the ReferenceGrants of a namespace.
     pub fn grants_in<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Grant> {
         let kind = GroupKind::new(groups::GATEWAY, "ReferenceGrant");
-        let from: NamespacedName = (namespace.into(), "".into());
         self.kinds
             .get(&kind)
             .into_iter()
-            .flat_map(move |grants| grants.iter_from(by_name(&from)))
+            .flat_map(move |grants| grants.iter_from(by_name((namespace, ""))))
             .take_while(move |entry| *entry.name.0 == *namespace)
             .filter_map(|entry| match &entry.projection {
                 Projection::Grant(grant) => Some(&**grant),
