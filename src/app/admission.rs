@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,9 +24,9 @@ pub(super) struct AdmissionTasks {
     reloading: JoinHandle<()>,
 }
 
-/// Starts the webhook on its listener, if one is configured. It answers from the snapshots of a server.
+/// Starts the webhook on its listener, if one is configured, and on a runtime. It answers from the snapshots of a server.
 pub(super) fn start(
-    settings: &ServeSettings,
+    (settings, runtime): (&ServeSettings, &Handle),
     certificates: Option<Arc<Certificates>>,
     (server, subscriptions): (&Server, &Arc<SubscriptionHub>),
     listener: Option<BoundListener>,
@@ -46,8 +47,8 @@ pub(super) fn start(
     let stop = CancellationToken::new();
     Some(AdmissionTasks {
         counters: webhook.counters(),
-        serving: tokio::spawn(webhook.run(listener, stop.clone(), DRAIN_TIMEOUT)),
-        reloading: tokio::spawn(certificates.watch_files()),
+        serving: runtime.spawn(webhook.run(listener, stop.clone(), DRAIN_TIMEOUT)),
+        reloading: runtime.spawn(certificates.watch_files()),
         stop,
     })
 }

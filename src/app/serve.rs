@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -18,6 +19,7 @@ use super::reconciler::Reconciler;
 use super::shared_state::{ReconcilerProgress, SharedState};
 use super::sockets::{BoundAddresses, BoundListeners};
 use super::{AppError, ServeSettings, cluster, reviews};
+use crate::background::BackgroundRuntime;
 use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
 use crate::insight::SourceProblems;
 use crate::server::{
@@ -89,6 +91,7 @@ pub async fn serve(
 ) -> Result<(), AppError> {
     let started = Instant::now();
     let checked = settings.check().map_err(AppError::Usage)?;
+    let runtime = start_background_runtime()?;
     let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
     let admission_certificates = admission_certificates(&settings)?;
@@ -105,10 +108,11 @@ pub async fn serve(
     let (source_problems, problems_receiver) = watch::channel(Arc::<SourceProblems>::default());
     let context = service_context(&shared, &problems_receiver);
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
-    let server =
-        Server::new(context, health.clone(), settings.limits.clone(), security).with_envoy(envoy);
+    let server = Server::new(context, health.clone(), settings.limits.clone(), security)
+        .with_envoy(envoy)
+        .with_background(runtime.handle().clone());
     let admission = admission::start(
-        &settings,
+        (&settings, runtime.handle()),
         admission_certificates.clone(),
         (&server, &shared.subscriptions),
         sockets.admission.take(),
@@ -136,12 +140,18 @@ pub async fn serve(
     };
     let cluster = cluster.map(|cluster| (cluster, desired_receiver));
     let source = Source::new(&settings, cluster, scopes, &mut checkpoints);
-    let background = start_background(source, reconciler, certificates);
+    let background = start_background(source, reconciler, certificates, runtime.handle());
     let listeners = (sockets.served, settings.drain_timeout);
     let tasks = (background, admission, progress);
     let result = run_until(server, listeners, tasks, shutdown).await;
     checkpoints.shut_down().await;
     Ok(result?)
+}
+
+/// Starts the runtime for all that data planes do not wait for: they are served on the runtime of the caller.
+fn start_background_runtime() -> Result<BackgroundRuntime, AppError> {
+    BackgroundRuntime::start()
+        .map_err(|error| AppError::Process(format!("failed to start a runtime: {error}")))
 }
 
 /// What requests are answered from besides the snapshots.
@@ -209,23 +219,26 @@ fn start_background(
     source: Source,
     reconciler: Reconciler,
     certificates: Option<Arc<Certificates>>,
+    runtime: &Handle,
 ) -> JoinSet<()> {
     let mut background = JoinSet::new();
     let shared = reconciler.shared.clone();
-    background.spawn(shared.assertions.follow(shared.subscriptions));
+    background.spawn_on(shared.assertions.follow(shared.subscriptions), runtime);
     if let Some(certificates) = certificates {
-        background.spawn(certificates.watch_files());
+        background.spawn_on(certificates.watch_files(), runtime);
     }
     match source {
         Source::Cluster(cluster, desired_kinds, known) => {
             let (sender, updates) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
-            background.spawn(cluster::watch(cluster, desired_kinds, known, sender));
-            background.spawn(reconciler.run(updates));
+            let watching = cluster::watch(cluster, desired_kinds, known, sender);
+            background.spawn_on(watching, runtime);
+            background.spawn_on(reconciler.run(updates), runtime);
         }
         Source::Manifests(manifests, poll_interval) => {
             let (sender, scans) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
-            background.spawn(watch_manifests(manifests, sender, poll_interval));
-            background.spawn(reconciler.run(scans));
+            let watching = watch_manifests(manifests, sender, poll_interval);
+            background.spawn_on(watching, runtime);
+            background.spawn_on(reconciler.run(scans), runtime);
         }
     }
     background

@@ -1,11 +1,56 @@
-//! Blocking work on threads of low priority, so that look-ups come first where both need a core.
+//! Work on threads of low priority, so that look-ups come first where both need a core.
 
+use std::io;
+
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{self, JoinHandle};
 
 /// The niceness of the threads: one of usual niceness gets three times as much of a core that both want, and is woken
 /// without waiting for the other one. A thread cannot lower it again, so all blocking work of a
 /// runtime has it. The admin server has a runtime of its own.
 const NICENESS: i32 = 5;
+
+/// A runtime on threads of low priority: for everything but the connections of data planes. Dropping it ends its tasks
+/// without waiting for them.
+#[derive(Debug)]
+pub struct BackgroundRuntime {
+    handle: Handle,
+    /// `None` once it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl BackgroundRuntime {
+    /// Starts the threads: one for two cores, and at least two, so that a long step of one task does not stop the others.
+    ///
+    /// # Errors
+    /// Returns an error if the operating system refuses to start a thread.
+    pub fn start() -> io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads((cores / 2).max(2))
+            .enable_all()
+            .thread_name("entail-nice")
+            .on_thread_start(lower_priority)
+            .build()?;
+        Ok(Self {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Returns the handle to start tasks with.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for BackgroundRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
 
 /// Runs blocking work as [`task::spawn_blocking`] does, on a thread of low priority. Threads that the work starts have it,
 /// too.
@@ -32,6 +77,18 @@ mod tests {
     use rustix::process::getpriority_process;
 
     use super::*;
+
+    #[tokio::test]
+    async fn tasks_of_the_runtime_are_nicer_than_others() {
+        let own = || getpriority_process(None).unwrap();
+        let usual = own();
+        let runtime = BackgroundRuntime::start().unwrap();
+        let of_task = runtime.handle().spawn(async move { own() });
+        assert_eq!(of_task.await.unwrap(), NICENESS.max(usual));
+        // A runtime must not be dropped here as such.
+        drop(runtime);
+        assert_eq!(own(), usual);
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn blocking_work_is_nicer_than_tasks() {

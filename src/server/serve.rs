@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -61,6 +62,8 @@ pub struct Server {
     probes: Arc<ConnectionTable>,
     /// The connections of the console.
     browsers: Arc<ConnectionTable>,
+    /// The runtime of the console and of requests of low priority; that of the connections if `None`.
+    background: Option<Handle>,
 }
 
 /// What callers make the server hold.
@@ -154,6 +157,7 @@ impl Server {
             connections,
             probes,
             browsers,
+            background: None,
         }
     }
 
@@ -162,6 +166,14 @@ impl Server {
     pub fn with_envoy(self, settings: Option<EnvoySettings>) -> Self {
         let envoy = settings.map(Arc::new);
         Self { envoy, ..self }
+    }
+
+    /// Serves the console, and requests that no data plane waits for, on another runtime than the one that [`Self::run`]
+    /// is called on.
+    #[must_use]
+    pub fn with_background(self, runtime: Handle) -> Self {
+        let background = Some(runtime);
+        Self { background, ..self }
     }
 
     /// Returns the counters of answered requests.
@@ -217,13 +229,16 @@ impl Server {
             ));
         }
         if let Some(listener) = listeners.console {
-            let (acceptor, _file) = Acceptor::of(listener);
-            let incoming = connections(acceptor, self.plain(&self.browsers));
+            let runtime = self.background.clone().unwrap_or_else(Handle::current);
+            let accept_config = self.plain(&self.browsers);
             let (limits, stop) = (self.limits.clone(), stop.clone());
             let follows = self.security.reviews.is_none();
-            serving.spawn(async move {
+            let console = async move {
+                let (acceptor, _file) = Acceptor::of(listener);
+                let incoming = connections(acceptor, accept_config);
                 console::serve(incoming, services, (&limits, follows), stop).await;
-            });
+            };
+            serving.spawn_on(console, &runtime);
         }
         let mut probes = JoinSet::new();
         if let Some(listener) = listeners.health {
@@ -303,7 +318,8 @@ impl Server {
     fn fast_path(&self, services: Routes) -> FastPathService {
         let snapshots = Arc::clone(self.answers.subscriptions.snapshots());
         let counters = (self.request_counters(), self.concurrency());
-        FastPathService::new(snapshots, &self.limits, services, counters, self.bounds())
+        let shared = (self.bounds(), self.background.clone());
+        FastPathService::new(snapshots, &self.limits, services, counters, shared)
     }
 
     fn services(&self, stop: &CancellationToken) -> Result<Routes, ServeError> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,10 @@ use crate::server::Limits;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::concurrency::{BusyConnections, Permits};
 use crate::server::admission::held_bytes::{ConnectionBytes, HeldBytes};
+use crate::server::admission::turns::QuietTurns;
+
+/// Number of ticks of [`HeldBytes`] after which a connection that asks nothing is quiet.
+const QUIET_TICKS: u32 = 2;
 
 /// The number of connections of one listener or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,7 @@ pub struct ConnectionTable {
     busy: Arc<BusyConnections>,
     bounds: Arc<BoundCounters>,
     table: Mutex<Table>,
+    turns: Arc<QuietTurns>,
 }
 
 /// Where a connection comes from.
@@ -61,6 +66,8 @@ pub(in crate::server) struct ConnectionEntry {
     pub accepted: Instant,
     /// How far the connection has come: see [`Progress`].
     progress: AtomicU8,
+    /// The tick of [`HeldBytes`] of its last request.
+    called_at: AtomicU32,
     /// Why the connection must end: an [`EndReason`], or 0.
     reason: AtomicU8,
     end: Notify,
@@ -172,6 +179,7 @@ impl ConnectionEntry {
             address,
             accepted: Instant::now(),
             progress: AtomicU8::new(Progress::Silent as u8),
+            called_at: AtomicU32::new(0),
             reason: AtomicU8::new(0),
             end: Notify::new(),
             bytes: ConnectionBytes::new(bytes),
@@ -204,8 +212,23 @@ impl ConnectionEntry {
         self.progress.load(Ordering::Relaxed) == Progress::Silent as u8
     }
 
+    /// Reports whether the connection has no request in progress and has sent none lately: for two ticks of [`HeldBytes`].
+    pub fn is_quiet(&self) -> bool {
+        let has_called = self.progress.load(Ordering::Relaxed) == Progress::Called as u8;
+        let since = || {
+            let called_at = self.called_at.load(Ordering::Relaxed);
+            self.bytes.tick().wrapping_sub(called_at)
+        };
+        !(has_called && since() < QUIET_TICKS)
+            && self.requests.in_use() + self.watches.in_use() == 0
+    }
+
     /// Remembers that the connection has sent a request.
     pub fn called(&self) {
+        let tick = self.bytes.tick();
+        if self.called_at.load(Ordering::Relaxed) != tick {
+            self.called_at.store(tick, Ordering::Relaxed);
+        }
         if self.progress.load(Ordering::Relaxed) != Progress::Called as u8 {
             self.progress
                 .store(Progress::Called as u8, Ordering::Relaxed);
@@ -260,7 +283,13 @@ impl ConnectionTable {
             busy: Arc::clone(busy),
             bounds: Arc::clone(bounds),
             table: Mutex::default(),
+            turns: Arc::default(),
         })
+    }
+
+    /// Returns the turns of the quiet connections.
+    pub(in crate::server) fn turns(&self) -> Arc<QuietTurns> {
+        Arc::clone(&self.turns)
     }
 
     /// Returns the number of connections.

@@ -105,6 +105,11 @@ impl ConnectionBytes {
         })
     }
 
+    /// Returns the time of the clock of [`HeldBytes`].
+    pub fn tick(&self) -> u32 {
+        self.all.tick()
+    }
+
     /// Returns the number of bytes that the connection holds.
     #[cfg(test)]
     pub fn held(&self) -> usize {

@@ -119,7 +119,7 @@ impl Default for Limits {
             insight_concurrency: half_the_cores(),
             insight_queue: 64,
             insight_timeout: Duration::from_secs(30),
-            batch_concurrency: 4,
+            batch_concurrency: half_the_cores(),
             batch_queue: 64,
             watches: 20_000,
             watches_per_connection: 1000,

@@ -7,3 +7,4 @@ pub(in crate::server) mod connections;
 pub(in crate::server) mod deadline;
 pub(in crate::server) mod held_bytes;
 pub(in crate::server) mod limits;
+pub(in crate::server) mod turns;

@@ -3,6 +3,9 @@
 //! HTTP/2 flushes after each frame with a payload, although other frames follow. Here a flush only leaves the bytes in
 //! a buffer, and the task of the connection writes them when it has nothing more to do. The buffer is bounded: beyond
 //! it, writing waits for the socket as usual.
+//!
+//! The reads are bounded, too: HTTP/2 would read and answer as long as there are bytes, and a caller that sends without
+//! a pause would keep a worker from all others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,10 +18,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const MAX_WAITING: usize = 16 * 1024;
 /// Capacity of the buffer that a connection keeps while nothing waits.
 const MAX_KEPT: usize = 2 * 1024;
+/// Number of bytes that a connection may read in one turn: more than two hundred look-ups.
+const READ_PER_TURN: usize = 16 * 1024;
 /// Maximum number of received bytes that are read when a connection is closed.
 const MAX_DISCARDED: usize = 64 * 1024;
 
-/// A connection whose flushed bytes wait until its task calls [`WaitingBytes::poll_write`].
+/// A connection whose flushed bytes wait until its task calls [`WaitingBytes::poll_write`], and whose reads end when they
+/// have used up a turn.
 #[derive(Debug)]
 pub(in crate::server) struct BatchedConnection<C>(Arc<Mutex<Batch<C>>>);
 
@@ -32,6 +38,8 @@ struct Batch<C> {
     bytes: Vec<u8>,
     /// The number of `bytes` that are written.
     written: usize,
+    /// The number of bytes that may still be read in this turn.
+    readable: usize,
 }
 
 impl<C> BatchedConnection<C> {
@@ -41,6 +49,7 @@ impl<C> BatchedConnection<C> {
             connection,
             bytes: Vec::new(),
             written: 0,
+            readable: READ_PER_TURN,
         }));
         (Self(Arc::clone(&batch)), WaitingBytes(batch))
     }
@@ -52,8 +61,10 @@ impl<C> BatchedConnection<C> {
 
 impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
     /// Writes the bytes. Pending if the socket does not take all of them.
+    /// The next turn of the connection begins.
     pub fn poll_write(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        batch.readable = READ_PER_TURN;
         match batch.bytes.is_empty() {
             true => Poll::Ready(Ok(())),
             false => batch.poll_empty(context),
@@ -119,7 +130,17 @@ impl<C: AsyncRead + Unpin> AsyncRead for BatchedConnection<C> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.batch().connection).poll_read(context, buffer)
+        let mut batch = self.batch();
+        if batch.readable == 0 {
+            // The other tasks run first.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut batch.connection).poll_read(context, buffer);
+        let count = buffer.filled().len().saturating_sub(before);
+        batch.readable = batch.readable.saturating_sub(count);
+        read
     }
 }
 
@@ -171,9 +192,20 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for BatchedConnection<C> {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
-    use std::task::Waker;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Wake, Waker};
 
     use super::*;
+
+    /// Records whether a task was woken.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 
     /// A socket that records each write. `room` limits how many bytes the next ones take.
     #[derive(Debug, Default)]
@@ -292,6 +324,33 @@ mod tests {
         assert!(poll_write(&waiting));
         let total: usize = writes(&connection).iter().map(Vec::len).sum();
         assert_eq!(total, MAX_WAITING);
+    }
+
+    #[test]
+    fn a_turn_ends_when_its_bytes_are_read() {
+        let (mut connection, waiting) = batched(&[]);
+        let received = VecDeque::from([4_096; 10]);
+        connection.batch().connection.received = received;
+        let (waker, mut bytes) = (Arc::new(Woken::default()), [0; 8_192]);
+        let mut read_all = || {
+            let of_waker = Waker::from(Arc::clone(&waker));
+            let mut context = Context::from_waker(&of_waker);
+            let mut count = 0;
+            loop {
+                let mut buffer = ReadBuf::new(&mut bytes);
+                let read = Pin::new(&mut connection).poll_read(&mut context, &mut buffer);
+                if read.is_pending() {
+                    let is_woken = waker.0.swap(false, Ordering::Relaxed);
+                    assert!(poll_write(&waiting));
+                    return (count, is_woken);
+                }
+                count += buffer.filled().len();
+            }
+        };
+        // The task is woken only if its turn ended; otherwise by the socket.
+        let turns = [read_all(), read_all(), read_all(), read_all()];
+        let whole = (READ_PER_TURN, true);
+        assert_eq!(turns, [whole, whole, (8_192, false), (0, false)]);
     }
 
     #[test]

@@ -30,8 +30,9 @@ use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Number of bytes of the HTTP/2 preface.
 const PREFACE: usize = 24;
-/// Maximum number of accepted connections that wait to be served.
-const ACCEPT_QUEUE: usize = 64;
+/// Maximum number of accepted connections that wait to be served, and of those that are accepted before other tasks run:
+/// with many that arrive at once, look-ups would wait for all of them.
+const ACCEPT_QUEUE: usize = 8;
 
 /// Limits and credentials of the listeners.
 #[derive(Clone, Debug)]
@@ -80,7 +81,10 @@ pub(in crate::server) fn connections(
 ) -> ReceiverStream<Connection> {
     let (tx, accepted) = mpsc::channel(ACCEPT_QUEUE);
     tokio::spawn(async move {
-        loop {
+        for number in 1_usize.. {
+            if number.is_multiple_of(ACCEPT_QUEUE) {
+                tokio::task::yield_now().await;
+            }
             let accepted = tokio::select! {
                 () = tx.closed() => return,
                 accepted = listener.accept() => accepted,

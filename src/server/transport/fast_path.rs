@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use tokio::runtime::Handle;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::service::Routes;
@@ -34,6 +35,7 @@ use crate::server::transport::body::{
     Arriving, BufferedBody, ForwardedReply, FramedBody, ReplayBody, ReplyBody, ReplyBytes,
     RequestDrain,
 };
+use crate::server::transport::executor::Priority;
 use crate::server::transport::request_counters::{RequestCounters, RpcMethod, RpcService, code};
 use crate::snapshot::SnapshotCell;
 use entail_client::failure::code_name;
@@ -69,6 +71,8 @@ struct Shared {
     arrival: Duration,
     /// Whether only health is served: requests to other services count as unknown ones.
     is_health_alone: bool,
+    /// The runtime for requests of low priority, if it is not that of the connections.
+    background: Option<Handle>,
 }
 
 /// A request in progress. Completes with the headers of the reply.
@@ -163,6 +167,7 @@ impl Shared {
             bounds,
             arrival: limits.request_arrival,
             is_health_alone: false,
+            background: None,
         }
     }
 }
@@ -174,10 +179,11 @@ impl FastPathService {
         limits: &Limits,
         services: Routes,
         (request_counters, concurrency): (Arc<RequestCounters>, Arc<ConcurrencyLimiter>),
-        bounds: Arc<BoundCounters>,
+        (bounds, background): (Arc<BoundCounters>, Option<Handle>),
     ) -> Self {
         Self(Arc::new(Shared {
             request_counters,
+            background,
             ..Shared::new(snapshots, limits, services, (concurrency, bounds))
         }))
     }
@@ -200,6 +206,11 @@ impl FastPathService {
     /// Returns the counters of exceeded bounds.
     pub fn bounds(&self) -> Arc<BoundCounters> {
         Arc::clone(&self.0.bounds)
+    }
+
+    /// Returns the runtime for requests of low priority, if it is not that of the connections.
+    pub fn background(&self) -> Option<Handle> {
+        self.0.background.clone()
     }
 
     fn forward(&self, request: Request<Body>) -> State {
@@ -383,9 +394,12 @@ fn request_span(method: RpcMethod, request: &Request<Body>) -> Span {
 }
 
 impl ResponseFuture {
-    /// Whether the request asks for the answers of paths.
-    pub fn is_look_up(&self) -> bool {
-        matches!(&self.state, State::PendingRequest(pending) if pending.is_get)
+    /// Says how urgent the request is.
+    pub fn priority(&self) -> Priority {
+        match &self.state {
+            State::PendingRequest(pending) if pending.is_get => Priority::LookUp,
+            _ => self.method.priority(),
+        }
     }
 
     /// Records the reply in the metrics and in the span. A request whose client is gone before the

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -21,6 +21,7 @@ use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::connections::{ConnectionEntry, EndReason};
+use crate::server::admission::turns::{QuietTurn, QuietTurns};
 use crate::server::transport::batched_writes::{BatchedConnection, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::{Connection, serve_each};
@@ -47,6 +48,9 @@ type Http2 =
 struct Serving {
     http: Http2,
     waiting: WaitingBytes<Connection>,
+    connection: Arc<ConnectionEntry>,
+    turns: Arc<QuietTurns>,
+    turn: QuietTurn,
 }
 
 /// When the server ends a connection.
@@ -66,19 +70,23 @@ pub(in crate::server) async fn serve(
     stop: CancellationToken,
 ) {
     let connections = serve_each(incoming, &stop, |connection| {
-        let executor = RequestExecutor::default();
+        let executor = RequestExecutor::new(services.background());
         let services = ConnectionService {
             services: services.clone(),
             peer: connection.peer().clone(),
             executor: executor.clone(),
         };
         let lifetime = Lifetime::of(&connection, limits);
-        let bounds = services.services.bounds();
+        let (bounds, turns) = (services.services.bounds(), connection.table().turns());
+        let entry = Arc::clone(connection.peer().connection());
         let (connection, waiting) = BatchedConnection::new(connection);
         let http = http(limits, executor);
         let serving = Serving {
             http: http.serve_connection(TokioIo::new(connection), services),
             waiting,
+            connection: entry,
+            turns,
+            turn: QuietTurn::default(),
         };
         serve_connection_until(serving, lifetime, bounds, stop.clone())
     });
@@ -181,9 +189,13 @@ impl Future for Serving {
     type Output = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let served = Pin::new(&mut self.http).poll(context);
+        let this = &mut *self;
+        if this.connection.is_quiet() {
+            ready!(this.turn.poll(&this.turns, context));
+        }
+        let served = Pin::new(&mut this.http).poll(context);
         // If the socket does not take all, it wakes this task.
-        if let Poll::Ready(Err(error)) = self.waiting.poll_write(context) {
+        if let Poll::Ready(Err(error)) = this.waiting.poll_write(context) {
             return Poll::Ready(Err(error.into()));
         }
         served.map_err(Into::into)
@@ -214,7 +226,7 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         request.extensions_mut().insert(self.peer.clone());
         // The services are always ready: admission happens in the call.
         let response = self.services.clone().call(request);
-        self.executor.expect(response.is_look_up());
+        self.executor.expect(response.priority());
         response
     }
 }

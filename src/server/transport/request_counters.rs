@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use tonic::Code;
 
+use crate::server::transport::executor::Priority;
 use entail_client::failure::CODES;
 
 /// The methods with a histogram of their own, by service. Each service has one named `other` for
@@ -173,6 +174,16 @@ impl RpcMethod {
     /// Reports whether a reply may have several messages; also of unknown methods.
     pub fn is_stream(self) -> bool {
         self.is_watch() || self.service() == RpcService::Other
+    }
+
+    /// Says how urgent a request is that is not answered at once.
+    pub fn priority(self) -> Priority {
+        match (self.service(), self.name()) {
+            (RpcService::Insight | RpcService::Other, _) | (_, "BatchGetEffectivePolicies") => {
+                Priority::Low
+            }
+            _ => Priority::Usual,
+        }
     }
 
     /// Returns the value of the label `method`.

@@ -19,7 +19,7 @@ use crate::target::Target;
 const LONGEST: Duration = Duration::from_secs(20);
 /// How long the server may take to return to its memory and to its state after an attack. Its allocator gives back what
 /// has been free for ten seconds.
-const RECOVERY: Duration = Duration::from_secs(12);
+const RECOVERY: Duration = Duration::from_secs(15);
 
 /// What an attack reports: what it did, or what it found to be wrong.
 pub type Outcome = Result<String, String>;
@@ -42,13 +42,13 @@ fn attackers() -> Runtime {
 /// Runs attacks and prints the table. Returns whether all went well.
 pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
     let runtime = attackers();
-    let (mut target, quiet) = begin(binary);
+    let (mut target, quiet) = begin(binary, is_strict);
     print_head(&quiet);
     let mut failed = Vec::new();
     for attack in attacks {
         let row = runtime.block_on(one(attack, &target, &quiet));
-        row.print(&quiet, is_strict);
-        if !row.verdict(&quiet, is_strict).is_empty() {
+        row.print(&quiet);
+        if !row.verdict(&quiet).is_empty() {
             failed.push(row.name);
         }
         // The others begin with a server that works, whatever is left of this one.
@@ -57,7 +57,7 @@ pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
             && runtime.block_on(target.edit_arrives()).is_ok();
         if !is_usable {
             println!("    (a new server is started)");
-            target = begin(binary).0;
+            target = begin(binary, is_strict).0;
         }
         let _between_attacks = target.neighbour.take();
     }
@@ -73,7 +73,7 @@ pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
 }
 
 /// Starts a server and measures it while nobody attacks.
-fn begin(binary: &Path) -> (Arc<Target>, Quiet) {
+fn begin(binary: &Path, is_strict: bool) -> (Arc<Target>, Quiet) {
     let target = Target::new(Server::start(binary));
     sleep(Duration::from_secs(1));
     let _warm_up = target.neighbour.take();
@@ -81,6 +81,7 @@ fn begin(binary: &Path) -> (Arc<Target>, Quiet) {
     let quiet = Quiet {
         resident: observer::resident(target.server.pid),
         p99: target.neighbour.take().quantile(0.99),
+        is_strict,
     };
     (Arc::new(target), quiet)
 }
