@@ -2,21 +2,24 @@
 //! and the tracing spans of requests.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use entail::api::v1;
 use entail::app::serve;
 use entail::config::ServeSettings;
+use entail_client::stubs::effective_policy_service_client::EffectivePolicyServiceClient;
+use entail_client::stubs::policy_insight_service_client::PolicyInsightServiceClient;
 use tokio::sync::oneshot;
+use tonic::transport::Endpoint;
 use tonic::{Code, Request};
 use tonic_prost::ProstCodec;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::envoy::{check_at, check_request_of_path};
 use super::scope::with_kinds;
@@ -337,49 +340,50 @@ async fn every_request_is_counted_in_the_histogram_of_its_method() {
     running.stop().await;
 }
 
-/// A log in memory.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+/// A process, which ends with its test.
+struct Process(Child);
 
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
-/// On one thread, because a default subscriber applies to its thread.
+/// In a process of its own, because requests run on several threads, and no other test may decide what is logged.
 #[tokio::test]
 async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::DEBUG)
-        .with_ansi(false)
-        .with_writer(log.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    let running = start(|_| {}).await;
-    // A span that another test entered first, while this subscriber was registered, can be cached as disabled.
-    let mut insight = running.insight();
-    insight
-        .list_policies(v1::ListPoliciesRequest::default())
+    let (manifests, folder) = (world(), tempfile::tempdir().unwrap());
+    let [port_file, log] = ["address", "log"].map(|name| folder.path().join(name));
+    let server = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"])
+        .arg("--manifests")
+        .arg(manifests.path())
+        .arg("--port-file")
+        .arg(&port_file)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn();
+    let _process = Process(server.unwrap());
+    let pause = || tokio::time::sleep(Duration::from_millis(10));
+    while !port_file.exists() {
+        pause().await;
+    }
+    let address = fs::read_to_string(&port_file).unwrap();
+    let channel = Endpoint::from_shared(format!("http://{}", address.trim())).unwrap();
+    let channel = channel.connect().await.unwrap();
+    let mut policies = EffectivePolicyServiceClient::new(channel.clone());
+    // Until there is a snapshot, it is UNAVAILABLE.
+    while policies
+        .get_effective_policies(by_path(PATH))
         .await
-        .unwrap();
-    tracing::callsite::rebuild_interest_cache();
-    running.get(by_path(PATH)).await.unwrap();
-    running.get(by_path("gateways/no/such")).await.unwrap_err();
-    insight
+        .is_err()
+    {
+        pause().await;
+    }
+    let unknown = by_path("gateways/no/such");
+    policies.get_effective_policies(unknown).await.unwrap_err();
+    PolicyInsightServiceClient::new(channel)
         .get_topology(v1::GetTopologyRequest::default())
         .await
         .unwrap();
@@ -389,24 +393,23 @@ async fn a_request_has_a_span_with_its_method_its_peer_and_its_code() {
         ("insight", "GetTopology", "OK"),
     ]
     .map(|(service, method, code)| {
-        format!("request{{service=\"{service}\" method=\"{method}\" peer=\"tcp\" code=\"{code}\"}}")
+        format!("service=\"{service}\" method=\"{method}\" peer=\"tcp\" code=\"{code}\"")
     });
     let finished = |text: &str| {
         expected.clone().map(|span| {
             let lines = text.lines();
             lines
-                .filter(|line| line.contains(&span) && line.contains("request finished"))
+                .filter(|line| line.ends_with(&span) && line.contains("request finished"))
                 .count()
         })
     };
-    let text = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = || fs::read_to_string(&log).unwrap();
     // A request is finished after its client has the reply.
     for _ in 0..500 {
         if finished(&text()) == [1; 3] {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        pause().await;
     }
     assert_eq!(finished(&text()), [1; 3], "{}", text());
-    running.stop().await;
 }
