@@ -3,11 +3,12 @@
 //! Whatever they are, no thread panics. They are answered, twice the same, with an AdmissionReview that repeats the `uid`
 //! and denies nothing, since no assertion is enforced, or they are refused with a short reason.
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use entail::server::{Limits, ReviewError, Reviewer, WebhookSettings};
+use entail::server::{ClientAddress, Limits, ReviewError, Reviewer, WebhookSettings};
 use entail::source::cluster::WatchFilter;
 use serde_json::Value;
 
@@ -41,9 +42,10 @@ pub fn check(input: &[u8]) {
         let text = Bytes::copy_from_slice(input);
         let reviewer = &*REVIEWER;
         let time = Some(Duration::from_secs(10));
+        let from = ClientAddress::of(Ipv4Addr::LOCALHOST.into());
         [
-            reviewer.review(text.clone(), time).await,
-            reviewer.review(text, time).await,
+            reviewer.review(text.clone(), from, time).await,
+            reviewer.review(text, from, time).await,
         ]
     });
     SERVER.check_panics();

@@ -29,7 +29,7 @@ pub use access::rules::{
 };
 pub use admission::bounds::BoundCounters;
 pub use admission::concurrency::ConcurrencyLimiter;
-pub use admission::connections::ConnectionTable;
+pub use admission::connections::{ClientAddress, ConnectionTable};
 pub use admission::held_bytes::HeldBytes;
 pub use admission::limits::{
     DEFAULT_MAX_CONCURRENCY, DEFAULT_MAX_CONCURRENCY_PER_CLIENT, DEFAULT_MAX_CONNECTIONS,

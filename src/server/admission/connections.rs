@@ -50,7 +50,7 @@ pub struct ConnectionTable {
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::server) enum ClientAddress {
+pub enum ClientAddress {
     /// An IPv4 address, or the network of an IPv6 address: one host has a whole /64.
     Ip(IpAddr),
     /// A Unix socket. The mode of its file says who may connect, so it has no share.

@@ -14,8 +14,8 @@ use hyper::service::service_fn;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 
-use super::large::LargeReviews;
 use super::reviewer::{ReviewError, Reviewer};
+use super::shares::AddressShares;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::Bound;
 use crate::server::transport::connection::{Connection, serve_each};
@@ -30,6 +30,10 @@ const PATH: &str = "/admit";
 const MAX_REVIEW: u64 = 8 * 1024 * 1024;
 /// Reviews up to this size are read at once, which nearly all are.
 const SMALL_REVIEW: u64 = 128 * 1024;
+/// Maximum number of larger reviews that are in memory at once.
+const LARGE_REVIEWS: usize = 4;
+/// Maximum number of larger reviews of one address.
+const LARGE_PER_ADDRESS: usize = 3;
 /// API servers close idle connections after 90 s.
 const LIMITS: Http1Limits = Http1Limits {
     headers_within: Duration::from_secs(120),
@@ -42,7 +46,7 @@ struct Handler {
     /// Time for a review to arrive.
     arrival: Duration,
     /// The large reviews that are read.
-    large: LargeReviews,
+    large: AddressShares,
     bounds: Arc<BoundCounters>,
 }
 
@@ -59,7 +63,7 @@ pub(super) async fn serve(
     let handler = Arc::new(Handler {
         reviewer,
         arrival: limits.request_arrival,
-        large: LargeReviews::default(),
+        large: AddressShares::new(LARGE_REVIEWS, LARGE_PER_ADDRESS),
         bounds,
     });
     let serving = serve_each(incoming, &stop, |connection| {
@@ -123,26 +127,22 @@ impl Handler {
             return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
         // Held until the answer, because the review is in memory until then.
+        let address = peer.connection().address();
         let _large = match length > SMALL_REVIEW {
-            true => Some(
-                self.large
-                    .begin(peer.connection().address())
-                    .ok_or_else(|| {
-                        let message = "too many large reviews at once";
-                        refusal(StatusCode::SERVICE_UNAVAILABLE, message)
-                    })?,
-            ),
+            true => Some(self.large.begin(address).ok_or_else(|| {
+                let message = "too many large reviews at once";
+                refusal(StatusCode::SERVICE_UNAVAILABLE, message)
+            })?),
             false => None,
         };
         let time = request.uri().query().and_then(time_limit);
         let body = tokio::time::timeout(self.arrival, read(request.into_body(), length)).await;
         let body = body.map_err(|_| {
-            let address = peer.connection().address();
             self.bounds.record(Bound::RequestArrival, &address);
             refusal(StatusCode::REQUEST_TIMEOUT, "the review is late")
         })?;
         let body = body.map_err(|error| refusal(StatusCode::BAD_REQUEST, &error))?;
-        let reviewed = self.reviewer.review(body, time).await;
+        let reviewed = self.reviewer.review(body, address, time).await;
         reviewed.map_err(|error| match error {
             ReviewError::Malformed(why) => refusal(StatusCode::BAD_REQUEST, &why),
             ReviewError::NotRead(why) => refusal(StatusCode::SERVICE_UNAVAILABLE, &why),

@@ -5,9 +5,9 @@
 
 mod counters;
 mod http;
-mod large;
 mod review;
 mod reviewer;
+mod shares;
 
 use std::fmt;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use tonic::Status;
 
 use super::counters::{ReviewCounters, ReviewOutcome};
 use super::review::Review;
+use super::shares::AddressShares;
 use super::{CONNECTIONS, WebhookSettings};
 use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
@@ -17,6 +18,7 @@ use crate::insight::{
     Visibility, broken_by, broken_warning, today, warning_line, warnings,
 };
 use crate::server::admission::blocking_pool::BlockingPool;
+use crate::server::admission::connections::ClientAddress;
 use crate::snapshot::Snapshot;
 use crate::subscription::SubscriptionHub;
 use entail_core::effective::World;
@@ -26,9 +28,13 @@ use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
 /// Maximum time to answer a review, also if the API server waits longer.
 const MAX_TIME: Duration = Duration::from_millis(1_500);
 /// Number of reviews that may wait until others are answered.
-const QUEUE: usize = 64;
+const QUEUE: usize = 128;
+/// Maximum number of reviews of one address whose effects are computed or wait for it.
+const PER_ADDRESS: usize = 64;
 /// Number of reviews that may wait until the world of another is read from scratch. Each takes long.
 const REBUILD_QUEUE: usize = 2;
+/// Maximum number of them of one address.
+const REBUILDS_PER_ADDRESS: usize = 2;
 
 /// Answers AdmissionReviews from the current snapshot, on threads of its own.
 #[derive(Debug)]
@@ -42,6 +48,8 @@ pub struct Reviewer {
     pool: BlockingPool,
     /// For effects that need a world that is read from scratch, so that these do not delay the others.
     rebuilds: BlockingPool,
+    /// The reviews in `pool` and in `rebuilds`: one address does not use up the queues.
+    shares: [AddressShares; 2],
     /// The kinds that may have an effect, before it is known which profiles there are.
     built_in_kinds: BTreeSet<GroupKind>,
     counters: Arc<ReviewCounters>,
@@ -100,6 +108,9 @@ impl Reviewer {
             reading: BlockingPool::new(threads, CONNECTIONS, MAX_TIME),
             pool: BlockingPool::new(threads, QUEUE, MAX_TIME),
             rebuilds: BlockingPool::new(1, REBUILD_QUEUE, MAX_TIME),
+            // The pools bound the number in all.
+            shares: [PER_ADDRESS, REBUILDS_PER_ADDRESS]
+                .map(|per_address| AddressShares::new(usize::MAX, per_address)),
             built_in_kinds: built_in_kinds(),
             counters: Arc::default(),
         }
@@ -110,20 +121,25 @@ impl Reviewer {
         Arc::clone(&self.counters)
     }
 
-    /// Answers the AdmissionReview in `text` within a time, and counts it if it is one.
+    /// Answers the AdmissionReview in `text`, which came from an address, within a time, and counts it if it is one.
     ///
     /// # Errors
     /// The text is no AdmissionReview, or it was not read.
     pub async fn review(
         self: &Arc<Self>,
         text: Bytes,
+        from: ClientAddress,
         time: Option<Duration>,
     ) -> Result<String, ReviewError> {
         let started = tokio::time::Instant::now();
         let end = started + time.unwrap_or(MAX_TIME).min(MAX_TIME);
-        let review = self.parse(text).await?;
+        let read = tokio::time::timeout_at(end, self.parse(text)).await;
+        let late = |_| {
+            ReviewError::NotRead("reading it took longer than the time for a review".to_owned())
+        };
+        let review = read.map_err(late)??;
         let uid = review.uid.clone();
-        let verdict = tokio::time::timeout_at(end, self.verdict(review)).await;
+        let verdict = tokio::time::timeout_at(end, self.verdict(review, from)).await;
         let verdict = verdict.unwrap_or_else(|_| Verdict::not_in_time());
         self.counters.record(verdict.outcome, started.elapsed());
         Ok(Review::answer(
@@ -143,14 +159,21 @@ impl Reviewer {
         parsed.map_err(ReviewError::Malformed)
     }
 
-    async fn verdict(self: &Arc<Self>, review: Review) -> Verdict {
+    async fn verdict(self: &Arc<Self>, review: Review, from: ClientAddress) -> Verdict {
+        let [effects, rebuilds] = &self.shares;
+        let Some(_effect) = effects.begin(from) else {
+            return Verdict::not_in_time();
+        };
         let (budget, reviewer) = (Arc::<Budget>::default(), Arc::clone(self));
         let within = Arc::clone(&budget);
         let work = move || Ok(reviewer.first_step(review, &Unrestricted(within)));
         let step = self.pool.run_within(budget, work).await;
         match step {
             Ok(Step::Answered(verdict)) => verdict,
-            Ok(Step::Rebuild(applied)) => self.rebuilt(applied).await,
+            Ok(Step::Rebuild(applied)) => match rebuilds.begin(from) {
+                Some(_rebuild) => self.rebuilt(applied).await,
+                None => Verdict::not_in_time(),
+            },
             Err(status) => Verdict::failed(&status),
         }
     }
@@ -404,4 +427,50 @@ fn follows(world: &World, kind: &GroupKind) -> bool {
             let mut kinds = known.profile().kinds();
             kinds.any(|other| other == kind)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn reviewer() -> Arc<Reviewer> {
+        let settings = WebhookSettings {
+            read: Arc::new(|_| Ok(None)),
+            full_names: false,
+        };
+        Arc::new(Reviewer::new(Arc::default(), settings, 1))
+    }
+
+    /// The warnings for a new object of a kind that is not followed.
+    async fn warnings_of(reviewer: &Arc<Reviewer>, address: u8) -> Value {
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "7", "operation": "CREATE", "object": {},
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        }});
+        let from = ClientAddress::of([127, 0, 0, address].into());
+        let answer = reviewer.review(review.to_string().into(), from, None).await;
+        let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
+        assert_eq!(answer["response"]["allowed"], json!(true));
+        answer["response"]["warnings"].clone()
+    }
+
+    #[tokio::test]
+    async fn an_address_with_many_reviews_does_not_keep_out_others() {
+        let (reviewer, [one, other]) = (reviewer(), [1, 2]);
+        let of_one = ClientAddress::of([127, 0, 0, one].into());
+        let [effects, _] = &reviewer.shares;
+        let held: Vec<_> = (0..PER_ADDRESS)
+            .map(|_| effects.begin(of_one).unwrap())
+            .collect();
+        let warnings = warnings_of(&reviewer, one).await;
+        assert!(
+            warnings.to_string().contains("was not computed in time"),
+            "{warnings}"
+        );
+        assert_eq!(warnings_of(&reviewer, other).await, Value::Null);
+        drop(held);
+        assert_eq!(warnings_of(&reviewer, one).await, Value::Null);
+    }
 }
