@@ -26,8 +26,8 @@ pub fn write(shape: &'static str, file: &Path) {
             all.push(json!({
                 "kind": [key.kind.group, key.kind.kind],
                 "name": [key.namespace, key.name],
-                "labels": labels,
-                "annotations": annotations,
+                "labels": **labels,
+                "annotations": **annotations,
                 "created": created.map(|at| at.0),
                 "body": body.value(),
             }));
