@@ -10,8 +10,8 @@ use tokio::task::{self, JoinHandle};
 /// runtime has it. The admin server has a runtime of its own.
 const NICENESS: i32 = 5;
 
-/// A runtime on threads of low priority: for everything but the connections of data planes. Dropping it ends its tasks
-/// without waiting for them.
+/// A runtime on threads of low priority: for what data planes do not wait for. Dropping it ends its tasks without waiting
+/// for them.
 #[derive(Debug)]
 pub struct BackgroundRuntime {
     handle: Handle,

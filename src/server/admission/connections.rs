@@ -23,6 +23,8 @@ use crate::server::admission::turns::QuietTurns;
 
 /// Number of ticks of [`HeldBytes`] after which a connection that asks nothing is quiet.
 const QUIET_TICKS: u32 = 2;
+/// Time after which a connection that has asked nothing is quiet.
+const QUIET_AFTER: Duration = Duration::from_secs(1);
 
 /// The number of connections of one listener or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,15 +214,18 @@ impl ConnectionEntry {
         self.progress.load(Ordering::Relaxed) == Progress::Silent as u8
     }
 
-    /// Reports whether the connection has no request in progress and has sent none lately: for two ticks of [`HeldBytes`].
+    /// Reports whether the connection has no request in progress and has sent none lately: for two ticks of [`HeldBytes`],
+    /// or since it was accepted a second ago.
     pub fn is_quiet(&self) -> bool {
         let has_called = self.progress.load(Ordering::Relaxed) == Progress::Called as u8;
-        let since = || {
+        let has_called_lately = if has_called {
             let called_at = self.called_at.load(Ordering::Relaxed);
-            self.bytes.tick().wrapping_sub(called_at)
+            self.bytes.tick().wrapping_sub(called_at) < QUIET_TICKS
+        } else {
+            // New ones do not wait behind those that never ask: they are accepted in turns.
+            self.accepted.elapsed() < QUIET_AFTER
         };
-        !(has_called && since() < QUIET_TICKS)
-            && self.requests.in_use() + self.watches.in_use() == 0
+        !has_called_lately && self.requests.in_use() + self.watches.in_use() == 0
     }
 
     /// Remembers that the connection has sent a request.

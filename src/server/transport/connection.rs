@@ -22,6 +22,7 @@ use crate::server::access::peer::Peer;
 use crate::server::access::rules::AccessRules;
 use crate::server::admission::bounds::Bound;
 use crate::server::admission::connections::{ClientAddress, ConnectionTable, ConnectionTicket};
+use crate::server::admission::turns::yield_turn;
 use crate::server::tls::certificates::Certificates;
 use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 
@@ -83,7 +84,7 @@ pub(in crate::server) fn connections(
     tokio::spawn(async move {
         for number in 1_usize.. {
             if number.is_multiple_of(ACCEPT_QUEUE) {
-                tokio::task::yield_now().await;
+                yield_turn().await;
             }
             let accepted = tokio::select! {
                 () = tx.closed() => return,

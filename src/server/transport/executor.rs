@@ -1,5 +1,5 @@
 //! Where the replies of a connection are computed: look-ups in the task of the connection, all others first in one more
-//! task, and in tasks of their own once they have to wait.
+//! task for each priority, and in tasks of their own once they have to wait.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,6 +11,8 @@ use std::task::{Context, Waker};
 
 use hyper::rt::Executor;
 use tokio::runtime::Handle;
+
+use crate::server::admission::turns::yield_turn;
 
 /// Runs the requests of one connection.
 ///
@@ -29,10 +31,14 @@ pub(in crate::server) enum Priority {
     LookUp = 0,
     /// Another request that a data plane waits for.
     Usual = 1,
-    /// The request of a person or of a tool, or a large one: its messages are decoded and its reply is encoded on threads
-    /// of low priority.
+    /// The request of a person or of a tool, or a batch: its messages are decoded and its reply is encoded on threads of low
+    /// priority.
     Low = 2,
 }
+
+/// Maximum number of requests that wait to be tried. Requests that the caller gives up wait, too, and do not count for
+/// the limit of streams.
+const MAX_UNTRIED: usize = 1_024;
 
 #[derive(Debug)]
 struct Shared {
@@ -89,7 +95,7 @@ impl Untried {
                 return;
             };
             try_at_once(request);
-            tokio::task::yield_now().await;
+            yield_turn().await;
         }
     }
 }
@@ -136,6 +142,12 @@ where
         let is_low = priority == Priority::Low as u8;
         let untried = self.0.untried(is_low);
         let mut queue = untried.queue();
+        if queue.requests.len() >= MAX_UNTRIED {
+            drop(queue);
+            // In the turn of the connection, which sends no more meanwhile.
+            try_at_once(request);
+            return;
+        }
         queue.requests.push_back(request);
         if !std::mem::replace(&mut queue.has_task, true) {
             let shared = Arc::clone(&self.0);
@@ -153,11 +165,14 @@ fn try_at_once<F>(mut request: Pin<Box<F>>)
 where
     F: Future<Output: Send + 'static> + Send + ?Sized + 'static,
 {
-    // A task polls it again before it waits, so nothing needs to wake it here.
-    let mut context = Context::from_waker(Waker::noop());
-    let polled = catch_unwind(AssertUnwindSafe(|| request.as_mut().poll(&mut context)));
-    // As in a task, a panic ends the request alone.
-    if polled.is_ok_and(|polled| polled.is_pending()) {
+    // As in a task, a panic ends the request alone, also one when it is dropped.
+    let waiting = catch_unwind(AssertUnwindSafe(move || {
+        // A task polls it again before it waits, so nothing needs to wake it here.
+        let mut context = Context::from_waker(Waker::noop());
+        let polled = request.as_mut().poll(&mut context);
+        polled.is_pending().then_some(request)
+    }));
+    if let Ok(Some(request)) = waiting {
         tokio::spawn(request);
     }
 }
@@ -226,6 +241,22 @@ mod tests {
         let order = order.lock().unwrap();
         let last_of_few = order.iter().rposition(|connection| *connection == 2);
         assert!(last_of_few.unwrap() < 6, "{last_of_few:?}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_with_very_many_requests_answers_them_in_its_turn() {
+        let executor = RequestExecutor::new(None);
+        let done = Arc::new(AtomicUsize::new(0));
+        for _ in 0..MAX_UNTRIED + 10 {
+            let done = Arc::clone(&done);
+            executor.execute(async move {
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        assert_eq!(done.load(Ordering::Relaxed), 10);
+        while done.load(Ordering::Relaxed) < MAX_UNTRIED + 10 {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test]

@@ -46,7 +46,7 @@ struct Handler {
     /// Time for a review to arrive.
     arrival: Duration,
     /// The large reviews that are read.
-    large: AddressShares,
+    large: Arc<AddressShares>,
     bounds: Arc<BoundCounters>,
 }
 

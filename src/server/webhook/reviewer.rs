@@ -9,7 +9,7 @@ use tonic::Status;
 
 use super::counters::{ReviewCounters, ReviewOutcome};
 use super::review::Review;
-use super::shares::AddressShares;
+use super::shares::{AddressShare, AddressShares};
 use super::{CONNECTIONS, WebhookSettings};
 use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
@@ -49,7 +49,7 @@ pub struct Reviewer {
     /// For effects that need a world that is read from scratch, so that these do not delay the others.
     rebuilds: BlockingPool,
     /// The reviews in `pool` and in `rebuilds`: one address does not use up the queues.
-    shares: [AddressShares; 2],
+    shares: [Arc<AddressShares>; 2],
     /// The kinds that may have an effect, before it is known which profiles there are.
     built_in_kinds: BTreeSet<GroupKind>,
     counters: Arc<ReviewCounters>,
@@ -161,17 +161,21 @@ impl Reviewer {
 
     async fn verdict(self: &Arc<Self>, review: Review, from: ClientAddress) -> Verdict {
         let [effects, rebuilds] = &self.shares;
-        let Some(_effect) = effects.begin(from) else {
+        let Some(share) = effects.begin(from) else {
             return Verdict::not_in_time();
         };
         let (budget, reviewer) = (Arc::<Budget>::default(), Arc::clone(self));
         let within = Arc::clone(&budget);
-        let work = move || Ok(reviewer.first_step(review, &Unrestricted(within)));
+        let work = move || {
+            // Until the work ends, also if nobody waits for it any more.
+            let _share = share;
+            Ok(reviewer.first_step(review, &Unrestricted(within)))
+        };
         let step = self.pool.run_within(budget, work).await;
         match step {
             Ok(Step::Answered(verdict)) => verdict,
             Ok(Step::Rebuild(applied)) => match rebuilds.begin(from) {
-                Some(_rebuild) => self.rebuilt(applied).await,
+                Some(share) => self.rebuilt(applied, share).await,
                 None => Verdict::not_in_time(),
             },
             Err(status) => Verdict::failed(&status),
@@ -179,10 +183,15 @@ impl Reviewer {
     }
 
     /// Answers from a world that is read from scratch.
-    async fn rebuilt(self: &Arc<Self>, applied: Box<AppliedChange>) -> Verdict {
+    async fn rebuilt(
+        self: &Arc<Self>,
+        applied: Box<AppliedChange>,
+        share: AddressShare,
+    ) -> Verdict {
         let (budget, reviewer) = (Arc::<Budget>::default(), Arc::clone(self));
         let within = Unrestricted(Arc::clone(&budget));
         let work = move || {
+            let _share = share;
             let AppliedChange {
                 snapshot,
                 store,

@@ -2,7 +2,7 @@
 //! server.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::server::admission::connections::ClientAddress;
 
@@ -18,29 +18,32 @@ pub(super) struct AddressShares {
 
 /// A review in progress; dropping it lets another one begin.
 #[derive(Debug)]
-pub(super) struct AddressShare<'a> {
-    all: &'a AddressShares,
+pub(super) struct AddressShare {
+    all: Arc<AddressShares>,
     address: ClientAddress,
 }
 
 impl AddressShares {
     /// Creates the counts for a number of reviews in all, and of one address.
-    pub fn new(total: usize, per_address: usize) -> Self {
-        Self {
+    pub fn new(total: usize, per_address: usize) -> Arc<Self> {
+        Arc::new(Self {
             total,
             per_address,
             counts: Mutex::default(),
-        }
+        })
     }
 
     /// Counts a review; `None` if too many are in progress.
-    pub fn begin(&self, address: ClientAddress) -> Option<AddressShare<'_>> {
+    pub fn begin(self: &Arc<Self>, address: ClientAddress) -> Option<AddressShare> {
         let mut counts = self.lock();
         let of_address = counts.get(&address).copied().unwrap_or_default();
         let is_room = counts.values().sum::<usize>() < self.total && of_address < self.per_address;
         is_room.then(|| {
             counts.insert(address, of_address + 1);
-            AddressShare { all: self, address }
+            AddressShare {
+                all: Arc::clone(self),
+                address,
+            }
         })
     }
 
@@ -49,7 +52,7 @@ impl AddressShares {
     }
 }
 
-impl Drop for AddressShare<'_> {
+impl Drop for AddressShare {
     fn drop(&mut self) {
         let mut counts = self.all.lock();
         if let Some(count) = counts.get_mut(&self.address) {
