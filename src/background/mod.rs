@@ -20,14 +20,13 @@ pub struct BackgroundRuntime {
 }
 
 impl BackgroundRuntime {
-    /// Starts the threads: one for two cores, and at least two, so that a long step of one task does not stop the others.
+    /// Starts the threads: several, so that a long step of one task does not stop the others.
     ///
     /// # Errors
     /// Returns an error if the operating system refuses to start a thread.
     pub fn start() -> io::Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
-            .worker_threads((cores / 2).max(2))
+            .worker_threads(half_the_cores())
             .enable_all()
             .thread_name("entail-nice")
             .on_thread_start(lower_priority)
@@ -50,6 +49,12 @@ impl Drop for BackgroundRuntime {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Half the number of cores, and at least two, because a thread may wait, for example for an access review: how much of one
+/// kind of work runs at once.
+pub fn half_the_cores() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }
 
 /// Runs blocking work as [`task::spawn_blocking`] does, on a thread of low priority. Threads that the work starts have it,

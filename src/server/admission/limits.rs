@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::background::half_the_cores;
 use crate::subscription::{ByteLimits, HoldingLimits, PathLimits};
 
 /// Default of `--max-concurrency`: the number of look-ups that two cores answer in about 50 ms.
@@ -146,9 +147,4 @@ impl Limits {
             bytes: self.watch_bytes,
         }
     }
-}
-
-/// Returns half the number of cores, but at least two: a thread may wait for an access review.
-fn half_the_cores() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }

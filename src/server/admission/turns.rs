@@ -43,7 +43,7 @@ impl QuietTurns {
         self.refill();
     }
 
-    /// Starts the task that adds new turns, if there is none.
+    /// Makes sure that a task adds new turns.
     fn refill(self: &Arc<Self>) {
         if self.has_task.swap(true, Ordering::SeqCst) {
             return;

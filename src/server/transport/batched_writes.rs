@@ -60,8 +60,7 @@ impl<C> BatchedConnection<C> {
 }
 
 impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
-    /// Writes the bytes. Pending if the socket does not take all of them.
-    /// The next turn of the connection begins.
+    /// Writes the bytes, and ends the turn of the connection. Pending if the socket does not take all of them.
     pub fn poll_write(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         batch.readable = READ_PER_TURN;

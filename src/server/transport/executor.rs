@@ -14,6 +14,10 @@ use tokio::runtime::Handle;
 
 use crate::server::admission::turns::yield_turn;
 
+/// Maximum number of requests that wait to be tried. Requests that the caller gives up wait, too, and do not count for
+/// the limit of streams.
+const MAX_UNTRIED: usize = 1_024;
+
 /// Runs the requests of one connection.
 ///
 /// A look-up whose message has arrived takes less time than to schedule a task, and its reply can leave together with
@@ -35,10 +39,6 @@ pub(in crate::server) enum Priority {
     /// priority.
     Low = 2,
 }
-
-/// Maximum number of requests that wait to be tried. Requests that the caller gives up wait, too, and do not count for
-/// the limit of streams.
-const MAX_UNTRIED: usize = 1_024;
 
 #[derive(Debug)]
 struct Shared {
@@ -82,7 +82,7 @@ impl Untried {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries requests until there are none.
+    /// Tries each request in the queue. Ends when the queue is empty.
     async fn try_each(&self) {
         loop {
             let request = {
@@ -226,13 +226,13 @@ mod tests {
             let order = Arc::clone(&order);
             executor.execute(async move { order.lock().unwrap().push(connection) });
         };
-        // The two queues of a connection do not wait for each other, either.
         let (many, few) = (RequestExecutor::new(None), RequestExecutor::new(None));
         for _ in 0..1_000 {
             execute(&many, 1);
         }
         execute(&few, 2);
         execute(&few, 2);
+        // The two queues of a connection do not wait for each other, either.
         many.expect(Priority::Low);
         execute(&many, 2);
         while order.lock().unwrap().len() < 1_003 {

@@ -1,7 +1,7 @@
 //! Findings as workflow commands of GitHub Actions: `::error file=...,line=...,title=...::message`.
 
 use super::super::text::printable;
-use super::{Finding, Place};
+use super::{FileLocation, Finding};
 use crate::api::v1::finding::Severity;
 
 /// The command that annotates the place of a finding.
@@ -12,7 +12,7 @@ pub(super) fn command(finding: &Finding) -> String {
         Severity::Note => "notice",
     };
     let mut properties = Vec::new();
-    if let Some(Place { file, line }) = finding.place() {
+    if let Some(FileLocation { file, line }) = finding.file_location() {
         properties.push(format!("file={}", property(file)));
         properties.extend(line.map(|line| format!("line={line}")));
     }

@@ -59,7 +59,7 @@ fn test_case(xml: &mut Xml, finding: &Finding) -> io::Result<()> {
         location => location,
     };
     let mut attributes = vec![("classname", class), ("name", name.trim())];
-    let place = finding.place();
+    let place = finding.file_location();
     let file = place.as_ref().map(|place| printable(place.file));
     let line = place
         .and_then(|place| place.line)

@@ -56,7 +56,7 @@ struct Finding {
 
 /// Where a finding is, if a file is known.
 #[derive(Debug, PartialEq)]
-struct Place<'f> {
+struct FileLocation<'f> {
     file: &'f str,
     line: Option<u32>,
 }
@@ -168,7 +168,7 @@ impl Finding {
     /// The order of findings: by severity, file, line, object and code.
     fn order(&self) -> (Severity, &str, u32, &str, &str, &str) {
         let message = &self.message;
-        let place = place_in(&message.location);
+        let place = file_location_in(&message.location);
         let file = place.as_ref().map_or("", |place| place.file);
         let line = place.as_ref().and_then(|place| place.line).unwrap_or(0);
         (
@@ -182,8 +182,8 @@ impl Finding {
     }
 
     /// The file that the finding is about, if it is known.
-    fn place(&self) -> Option<Place<'_>> {
-        let place = place_in(&self.message.location)?;
+    fn file_location(&self) -> Option<FileLocation<'_>> {
+        let place = file_location_in(&self.message.location)?;
         // Without a line it may be the name of an object, except for what is wrong with a file.
         let about_files = [
             Code::Broken,
@@ -236,14 +236,14 @@ fn severity_of(finding: &v1::Finding) -> Severity {
 }
 
 /// Splits a location into file and line.
-fn place_in(location: &str) -> Option<Place<'_>> {
+fn file_location_in(location: &str) -> Option<FileLocation<'_>> {
     let numbered = location.rsplit_once(':').and_then(|(file, line)| {
-        Some(Place {
+        Some(FileLocation {
             file,
             line: Some(line.parse().ok()?),
         })
     });
-    let whole = Place {
+    let whole = FileLocation {
         file: location,
         line: None,
     };
@@ -284,16 +284,16 @@ mod tests {
 
     #[test]
     fn a_location_is_a_file_with_a_line() {
-        let place = |file, line| Some(Place { file, line });
-        assert_eq!(place_in("a/b.yaml:12"), place("a/b.yaml", Some(12)));
-        assert_eq!(place_in("C:/b.yaml"), place("C:/b.yaml", None));
-        assert_eq!(place_in(""), None);
+        let place = |file, line| Some(FileLocation { file, line });
+        assert_eq!(file_location_in("a/b.yaml:12"), place("a/b.yaml", Some(12)));
+        assert_eq!(file_location_in("C:/b.yaml"), place("C:/b.yaml", None));
+        assert_eq!(file_location_in(""), None);
         let all = findings(vec![
             finding(Code::Unreadable, "m"),
             finding(Code::ProfileRefused, "PolicyProfile/p"),
             finding(Code::Broken, "<stdin>:3"),
         ]);
-        let files: Vec<_> = all.findings.iter().map(Finding::place).collect();
+        let files: Vec<_> = all.findings.iter().map(Finding::file_location).collect();
         assert_eq!(files, [None, None, place("m", None)]);
     }
 

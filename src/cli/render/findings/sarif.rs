@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::document::Document;
-use super::{Finding, Place, one_line};
+use super::{FileLocation, Finding, one_line};
 use crate::api::v1;
 use crate::insight::Code;
 use entail_client::EnumName;
@@ -117,7 +117,7 @@ fn result(finding: &Finding) -> Document {
 /// Where a finding is: file and line, and the object.
 fn location(finding: &Finding) -> Vec<(String, Document)> {
     let mut location = Vec::new();
-    if let Some(Place { file, line }) = finding.place() {
+    if let Some(FileLocation { file, line }) = finding.file_location() {
         let uri = Document::map([("uri", Document::Text(uri(file)))]);
         let mut physical = fields([("artifactLocation", uri)]);
         let region = line.map(|line| Document::map([("startLine", Document::from(line.max(1)))]));
