@@ -46,6 +46,7 @@ impl SubscriptionHub {
         // after it: a stream that wakes loads the new snapshot.
         let recipients = groups.mark(self.snapshots.load().as_deref(), &snapshot);
         let generation = snapshot.version().generation;
+        let paths = snapshot.paths();
         let old = self.snapshots.swap(snapshot);
         groups.notify(recipients);
         self.generation.send_if_modified(|current| {
@@ -53,6 +54,8 @@ impl SubscriptionHub {
             *current = generation;
             is_new
         });
+        drop(groups);
+        self.resume_history.fit(paths);
         old
     }
 

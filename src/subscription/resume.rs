@@ -15,8 +15,15 @@ use super::stream_state::Position;
 /// An etag, as a number.
 pub(super) type EtagBits = u128;
 
-/// Maximum memory of the positions that are kept, in bytes. It limits how far back a stream can resume once its content
-/// has changed, and does not depend on the number of publications without changes.
+/// Memory for the positions that are kept, in bytes for each path of the snapshot: enough for some dozens of positions of
+/// all paths. It limits how far back a stream can resume once its content has changed, and does not depend on the number
+/// of publications without changes.
+const BYTES_OF_PATH: usize = 4 * 1024;
+
+/// Memory for the positions of small snapshots, in bytes.
+const MIN_BYTES: usize = 2 * 1024 * 1024;
+
+/// Memory for the positions of large snapshots, in bytes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// What a resume token says that its caller has.
@@ -32,7 +39,6 @@ pub(super) struct ResumePoint {
 #[derive(Debug)]
 pub(super) struct ResumeHistory {
     positions: Mutex<Positions>,
-    max_bytes: usize,
 }
 
 /// Identifies a position: the tag of its paths and kinds, and the digest of its content.
@@ -45,6 +51,7 @@ struct Positions {
     by_use: BTreeMap<u64, PositionKey>,
     last_use: u64,
     bytes: usize,
+    max_bytes: usize,
     /// The number of positions with a list of paths, by the identifier of the list.
     lists: HashMap<u64, usize>,
 }
@@ -57,38 +64,48 @@ struct Remembered {
 
 impl Default for ResumeHistory {
     fn default() -> Self {
-        Self::with_bound(MAX_BYTES)
+        Self::with_bound(MIN_BYTES)
     }
 }
 
 impl ResumeHistory {
     fn with_bound(max_bytes: usize) -> Self {
-        Self {
-            positions: Mutex::default(),
+        let positions = Positions {
             max_bytes,
+            ..Positions::default()
+        };
+        Self {
+            positions: Mutex::new(positions),
         }
+    }
+
+    /// Sets the bound for a snapshot with a number of paths, and forgets what exceeds it.
+    pub fn fit(&self, paths: u64) {
+        let bytes =
+            usize::try_from(paths).map_or(MAX_BYTES, |paths| paths.saturating_mul(BYTES_OF_PATH));
+        let mut positions = self.positions();
+        positions.max_bytes = bytes.clamp(MIN_BYTES, MAX_BYTES);
+        let dropped = positions.forget_excess();
+        drop(positions);
+        drop(dropped);
     }
 
     /// Keeps a position, or marks it as used. Forgets those whose last use is longest ago if all exceed the bound. A
     /// position that exceeds it alone is not kept, so that it does not cost the others.
     pub fn remember(&self, tag: EtagBits, position: &Arc<Position>) {
         let list = position.list_holding().map_or(0, |list| list.bytes());
-        if position.holding().bytes().saturating_add(list) > self.max_bytes {
+        let mut positions = self.positions();
+        if position.holding().bytes().saturating_add(list) > positions.max_bytes {
             return;
         }
-        let mut positions = self.positions();
         let key = (tag, position.content());
         // The later one has the list of paths that other streams have now.
-        let mut dropped = Vec::from_iter(positions.remove(&key));
+        let same = positions.remove(&key);
         positions.add(key, position);
-        while positions.bytes > self.max_bytes
-            && let Some(key) = positions.first()
-        {
-            dropped.extend(positions.remove(&key));
-        }
+        let dropped = positions.forget_excess();
         // Freeing a list of paths takes time.
         drop(positions);
-        drop(dropped);
+        drop((same, dropped));
     }
 
     /// Returns the position with a content, if it is kept.
@@ -123,6 +140,17 @@ impl Positions {
     /// The position whose last use is longest ago.
     fn first(&self) -> Option<PositionKey> {
         self.by_use.values().next().copied()
+    }
+
+    /// Forgets the positions whose last use is longest ago until the others are within the bound. The caller frees them.
+    fn forget_excess(&mut self) -> Vec<Arc<Position>> {
+        let mut forgotten = Vec::new();
+        while self.bytes > self.max_bytes
+            && let Some(key) = self.first()
+        {
+            forgotten.extend(self.remove(&key));
+        }
+        forgotten
     }
 
     fn remove(&mut self, key: &PositionKey) -> Option<Arc<Position>> {
@@ -205,5 +233,25 @@ mod tests {
         drop(positions);
         history.remember(1, &Arc::new(Position::with_content(4, 3_501)));
         assert_eq!([0, 2, 3, 4].map(found), [true, true, true, false]);
+    }
+
+    #[test]
+    fn the_memory_of_positions_is_in_proportion_to_the_paths() {
+        let history = ResumeHistory::default();
+        let kept = |paths| {
+            history.fit(paths);
+            for content in 0..100 {
+                history.remember(1, &Arc::new(Position::with_content(content, 1 << 20)));
+            }
+            history.positions().by_key.len()
+        };
+        assert_eq!([0, 1_000, 2_048, 1_000_000].map(kept), [2, 3, 8, 32]);
+        history.fit(2_048);
+        assert_eq!(
+            history.positions().by_key.len(),
+            8,
+            "what exceeds it is forgotten at once"
+        );
+        assert!(history.find(1, 99).is_some(), "the latest ones are kept");
     }
 }
