@@ -1,6 +1,7 @@
 //! Receives the relevant events of the file system.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,8 +30,8 @@ struct WatchState {
 /// A directory that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WatchedFolder {
-    /// The path by which the directory was listed.
-    listed: PathBuf,
+    /// The path by which the directory was listed; `None` if it has several.
+    listed: Option<PathBuf>,
     filter: EntryFilter,
 }
 
@@ -89,16 +90,7 @@ impl Watcher {
 
     /// Watches exactly the given directories.
     pub fn follow(&mut self, folders: &BTreeMap<PathBuf, EntryFilter>) -> Coverage {
-        // Events name absolute paths.
-        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let folders = folders.iter().map(|(path, filter)| {
-            let folder = WatchedFolder {
-                listed: path.clone(),
-                filter: filter.clone(),
-            };
-            (absolute(path), folder)
-        });
-        let folders: BTreeMap<PathBuf, WatchedFolder> = folders.collect();
+        let folders = by_absolute_path(folders);
         let watched: Vec<PathBuf> = self.lock().folders.keys().cloned().collect();
         for gone in watched.iter().filter(|path| !folders.contains_key(*path)) {
             self.lock().folders.remove(gone);
@@ -169,15 +161,49 @@ impl WatchState {
             (Some(folder), Some(name)) => match &folder.filter {
                 EntryFilter::Names(names) if !names.contains(name) => return false,
                 EntryFilter::Names(_) => self.changed = ChangedPaths::Unknown,
-                EntryFilter::All => {
-                    let listed = folder.listed.join(name);
-                    self.changed.add(listed);
-                }
+                EntryFilter::All => match &folder.listed {
+                    Some(listed) => {
+                        let listed = listed.join(name);
+                        self.changed.add(listed);
+                    }
+                    None => self.changed = ChangedPaths::Unknown,
+                },
             },
             // Some systems report directories under other names than those that were given.
             _ => self.changed = ChangedPaths::Unknown,
         }
         true
+    }
+}
+
+/// Returns the directories by the paths that events name, which are absolute. Paths that are equal then are one directory.
+fn by_absolute_path(folders: &BTreeMap<PathBuf, EntryFilter>) -> BTreeMap<PathBuf, WatchedFolder> {
+    let mut watched: BTreeMap<PathBuf, WatchedFolder> = BTreeMap::new();
+    for (path, filter) in folders {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        match watched.entry(absolute) {
+            Entry::Vacant(place) => {
+                place.insert(WatchedFolder {
+                    listed: Some(path.clone()),
+                    filter: filter.clone(),
+                });
+            }
+            Entry::Occupied(mut known) => known.get_mut().add(filter),
+        }
+    }
+    watched
+}
+
+impl WatchedFolder {
+    /// Adds what is watched of the directory by another path.
+    fn add(&mut self, filter: &EntryFilter) {
+        self.listed = None;
+        match (&mut self.filter, filter) {
+            (EntryFilter::Names(names), EntryFilter::Names(more)) => {
+                names.extend(more.iter().cloned());
+            }
+            (filter, _) => *filter = EntryFilter::All,
+        }
     }
 }
 
@@ -205,7 +231,7 @@ mod tests {
     fn watched() -> WatchState {
         let names = EntryFilter::Names(["f.yaml".into()].into());
         let folder = |listed: &str, filter| WatchedFolder {
-            listed: listed.into(),
+            listed: Some(listed.into()),
             filter,
         };
         WatchState {
@@ -272,6 +298,32 @@ mod tests {
         assert_eq!(watched.changed, ChangedPaths::Unknown);
         watched.take_event(&event(data, "/all/z"));
         assert_eq!(watched.changed, ChangedPaths::Unknown);
+    }
+
+    #[test]
+    fn a_directory_with_several_paths_is_watched_for_all_of_them() {
+        let names = |names: &[&str]| EntryFilter::Names(names.iter().map(Into::into).collect());
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let event_of = |name: &str| {
+            let path = std::path::absolute(Path::new("a").join(name)).unwrap();
+            Event::new(data).add_path(path)
+        };
+        for (first, second, relevant) in [
+            (EntryFilter::All, names(&["f.yaml"]), ["f.yaml", "g.yaml"]),
+            (names(&["f.yaml"]), EntryFilter::All, ["f.yaml", "g.yaml"]),
+            (names(&["f.yaml"]), names(&["g.yaml"]), ["f.yaml", "g.yaml"]),
+            (EntryFilter::All, EntryFilter::All, ["f.yaml", "g.yaml"]),
+        ] {
+            let folders = [("./a".into(), first), ("a".into(), second)].into();
+            for name in relevant {
+                let mut watched = WatchState {
+                    folders: by_absolute_path(&folders),
+                    changed: ChangedPaths::default(),
+                };
+                assert!(watched.take_event(&event_of(name)), "{folders:?} {name}");
+                assert_eq!(watched.changed, ChangedPaths::Unknown, "{folders:?}");
+            }
+        }
     }
 
     #[test]
