@@ -1,6 +1,7 @@
 //! The topology as a graph: objects and sections, the edges between them, and attached policies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use prost::Message;
@@ -35,10 +36,9 @@ pub fn get_topology(
         prepare(engine, visibility);
     }
     let attached = attached(world, visibility);
-    let mut graph = Graph::default();
+    let mut graph = Graph::of_page(&page);
     let mut drawer = Drawer {
         engine,
-        attached: &attached,
         visible: Visible::new(engine, visibility),
         drawn: HashSet::new(),
         above: Vec::new(),
@@ -49,8 +49,8 @@ pub fn get_topology(
     }
     graph.add_namespaces(world, &attached);
     visibility.budget().check()?;
-    let count = graph.nodes.len();
-    let (nodes, edges) = graph.page(&page);
+    let count = graph.roles.len();
+    let (nodes, edges) = graph.page(&page, world, &attached);
     let version = snapshot.version();
     Ok(v1::GetTopologyResponse {
         next_page_token: token(snapshot, page.first.saturating_add(nodes.len()), count),
@@ -63,18 +63,20 @@ pub fn get_topology(
     })
 }
 
-/// Nodes and edges. Nodes are numbered in the order of the walk.
-#[derive(Default)]
+/// The nodes, numbered in the order of the walk, and the edges of one page. What a page shows is written for its nodes
+/// alone, because the walk passes all nodes for each page.
 struct Graph {
-    nodes: Vec<v1::TopologyNode>,
+    /// The nodes by their numbers.
+    roles: Vec<Role>,
     numbers: HashMap<Role, u32>,
+    /// The edges whose later node may be on the page.
     edges: BTreeSet<(u32, u32)>,
+    on_page: Range<usize>,
 }
 
 /// Builds the graph during a walk. A shared subtree is added once.
 struct Drawer<'e> {
     engine: &'e PathEngine,
-    attached: &'e AttachedTo,
     visible: Visible<'e>,
     /// Trie nodes whose subtrees have been added.
     drawn: HashSet<TrieNodeId>,
@@ -100,10 +102,9 @@ impl Drawer<'_> {
             .into_iter()
             .chain(nodes.map(|node| (node.node, node.level)))
         {
-            let world = self.engine.world();
-            let node = self.graph.node(world, role, self.attached);
+            let node = self.graph.node(role);
             if let Some(above) = above {
-                self.graph.edges.insert((above, node));
+                self.graph.add_edge(above, node);
             }
             above = Some(node);
         }
@@ -143,11 +144,26 @@ impl PathVisitor<()> for Drawer<'_> {
     }
 }
 
-type AttachedTo = BTreeMap<NodeId, Vec<v1::TopologyPolicy>>;
+/// The policies of each node: the numbers of a kind and of a policy of this kind, by kind and name.
+type AttachedTo = BTreeMap<NodeId, Vec<(usize, usize)>>;
 
 impl Graph {
+    fn of_page(page: &Page) -> Self {
+        Self {
+            roles: Vec::new(),
+            numbers: HashMap::new(),
+            edges: BTreeSet::new(),
+            on_page: page.first..page.first.saturating_add(page.size),
+        }
+    }
+
     /// Returns the nodes of a page, and their edges among themselves and to those of earlier pages.
-    fn page(self, page: &Page) -> (Vec<v1::TopologyNode>, Vec<v1::TopologyEdge>) {
+    fn page(
+        self,
+        page: &Page,
+        world: &World,
+        attached: &AttachedTo,
+    ) -> (Vec<v1::TopologyNode>, Vec<v1::TopologyEdge>) {
         let mut edges: BTreeMap<u32, Vec<v1::TopologyEdge>> = BTreeMap::new();
         for (from, to) in self.edges {
             let later = edges.entry(from.max(to)).or_default();
@@ -155,9 +171,15 @@ impl Graph {
         }
         let mut taken = (Vec::new(), Vec::new());
         let mut room = page.room();
-        for node in self.nodes.into_iter().skip(page.first) {
-            let edges = edges.remove(&node.id).unwrap_or_default();
+        for (id, &(node, level)) in (0..).zip(&self.roles).skip(page.first) {
+            let edges = edges.remove(&id).unwrap_or_default();
             let bytes: usize = edges.iter().map(Message::encoded_len).sum();
+            let node = v1::TopologyNode {
+                id,
+                name: world.topology().describe(node),
+                level: level.to_string(),
+                policies: policies(world, attached.get(&node).map_or(&[], Vec::as_slice)),
+            };
             if !room.take(node.encoded_len() + bytes) {
                 break;
             }
@@ -167,26 +189,25 @@ impl Graph {
         taken
     }
 
-    fn node(&mut self, world: &World, role: Role, attached: &AttachedTo) -> u32 {
-        if let Some(&number) = self.numbers.get(&role) {
-            return number;
+    /// Returns the number of a node, which is the next one if it is new.
+    fn node(&mut self, role: Role) -> u32 {
+        let next = u32::try_from(self.roles.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(role).or_insert(next);
+        if number == next {
+            self.roles.push(role);
         }
-        let number = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        self.numbers.insert(role, number);
-        self.nodes.push(v1::TopologyNode {
-            id: number,
-            name: world.topology().describe(role.0),
-            level: role.1.to_string(),
-            policies: attached.get(&role.0).cloned().unwrap_or_default(),
-        });
         number
+    }
+
+    fn add_edge(&mut self, from: u32, to: u32) {
+        if self.on_page.contains(&(from.max(to) as usize)) {
+            self.edges.insert((from, to));
+        }
     }
 
     /// Adds edges from namespaces with policies to the objects in them.
     fn add_namespaces(&mut self, world: &World, attached: &AttachedTo) {
-        let mut roles: Vec<(u32, Role)> = self.numbers.iter().map(|(r, n)| (*n, *r)).collect();
-        roles.sort_unstable();
-        for (number, role) in roles {
+        for (number, role) in (0..).zip(self.roles.clone()) {
             let key = world.topology().key(role.0);
             let is_namespaced = matches!(
                 role.1,
@@ -197,19 +218,20 @@ impl Graph {
             else {
                 continue;
             };
-            let above = self.node(world, (namespace, Level::Namespace), attached);
-            self.edges.insert((above, number));
+            let above = self.node((namespace, Level::Namespace));
+            self.add_edge(above, number);
         }
     }
 }
 
-/// The policies of each node, by kind and name.
+/// The policies of each node.
 fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
     let mut attached = AttachedTo::new();
-    let kinds = world.kinds().iter();
-    for kind in kinds.filter(|kind| visibility.includes_kind(&kind.profile().policy)) {
-        for (index, policy) in kind.policies() {
-            let accepted = kind.outcome(index).0 == Outcome::Accepted;
+    for (number, kind) in world.kinds().iter().enumerate() {
+        if !visibility.includes_kind(&kind.profile().policy) {
+            continue;
+        }
+        for (index, _) in kind.policies() {
             let nodes: BTreeSet<&NodeKey> = kind
                 .attached(index)
                 .into_iter()
@@ -221,13 +243,23 @@ fn attached(world: &World, visibility: &dyn Visibility) -> AttachedTo {
                 let Some(node) = world.topology().node(key) else {
                     continue;
                 };
-                attached.entry(node).or_default().push(v1::TopologyPolicy {
-                    kind: kind.profile().policy.to_string(),
-                    policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
-                    accepted,
-                });
+                attached.entry(node).or_default().push((number, index));
             }
         }
     }
     attached
+}
+
+/// Describes the policies of a node.
+fn policies(world: &World, attached: &[(usize, usize)]) -> Vec<v1::TopologyPolicy> {
+    let described = attached.iter().filter_map(|&(kind, index)| {
+        let kind = world.kinds().get(kind)?;
+        let policy = kind.policy_at(index)?;
+        Some(v1::TopologyPolicy {
+            kind: kind.profile().policy.to_string(),
+            policy: Some(policy_ref(&PolicyRef::of(&policy.key))),
+            accepted: kind.outcome(index).0 == Outcome::Accepted,
+        })
+    });
+    described.collect()
 }
