@@ -162,6 +162,58 @@ fn a_comparison_says_what_is_not_known_on_either_side() {
     );
 }
 
+#[test]
+fn a_comparison_says_what_is_not_known_on_paths_of_one_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    // Without the Route, no path that both sides have is in doubt.
+    let documents: Vec<&str> = MANIFESTS.split("---\n").collect();
+    let is_route = |document: &&&str| document.contains("kind: HTTPRoute");
+    let others: Vec<&str> = documents.iter().filter(|d| !is_route(d)).copied().collect();
+    assert!(others.len() < documents.len());
+    let whole = file("whole.yaml", MANIFESTS);
+    let without = file("without.yaml", &others.join("---\n"));
+    let filter = "{type: ExtensionRef, extensionRef: {group: x.example, kind: Auth, name: a}}";
+    let known = |rules: &str| {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {{name: mine}}\n\
+             spec: {{controllerName: gateway.envoyproxy.io/gatewayclass-controller}}\n---\n{}---\n\
+             apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n\
+             metadata: {{name: more, namespace: infra}}\nspec: {{parentRefs: [{{name: gw}}], rules: [{rules}]}}\n",
+            others.join("---\n")
+        )
+    };
+    let one = file("one.yaml", &known("{name: one}"));
+    let two = known(&format!(
+        "{{name: one}}, {{name: two, filters: [{filter}]}}"
+    ));
+    let two = file("two.yaml", &two);
+    let security = "SecurityPolicy.gateway.envoyproxy.io is UNKNOWN";
+    for (from, to, unknown) in [
+        (&without, &whole, security),
+        (&whole, &without, security),
+        (&one, &two, "Auth.x.example is UNKNOWN"),
+        (&two, &one, "Auth.x.example is UNKNOWN"),
+    ] {
+        for format in ["table", "markdown", "json"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+            command.args(["diff", "-o", format]).args([from, to]);
+            let output = command.output().unwrap();
+            let printed = [&output.stdout, &output.stderr]
+                .map(|bytes| text(bytes))
+                .concat();
+            assert_eq!(output.status.code(), Some(3), "{printed}");
+            let named = unknown.strip_suffix(" is UNKNOWN").unwrap();
+            assert!(printed.contains(named), "{printed}");
+            assert!(format != "table" || printed.contains(unknown), "{printed}");
+        }
+    }
+}
+
 /// A Gateway with parameters, as of Envoy Gateway, and a filter kind that is a part of its routing.
 const PARAMETERS: &str = "
 apiVersion: gateway.networking.k8s.io/v1

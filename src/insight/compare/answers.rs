@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::walk::TriePosition;
 use crate::api::{origin, policy_ref, v1};
@@ -30,6 +30,10 @@ struct KindAnswers<'e> {
     chains: Option<ChainTable<'e>>,
     numbers: HashMap<Option<ChainKey>, usize>,
     explanations: Vec<Explanation>,
+    /// The answers on paths that the other world does not have: whether they are unknown was seen.
+    seen: HashSet<ChainKey>,
+    /// What these answers do not know.
+    unknown: Vec<Unknown>,
 }
 
 impl<'e> KindPair<'e> {
@@ -88,11 +92,24 @@ impl<'e> KindPair<'e> {
         Ok(change.as_mut())
     }
 
+    /// Looks whether the answer is unknown on a path that the other world does not have. This includes paths above the
+    /// scopes of the kind, because there may be none below.
+    pub(super) fn see(
+        &mut self,
+        world: usize,
+        position: TriePosition,
+    ) -> Result<(), InternalError> {
+        let answers = match world {
+            0 => &mut self.before,
+            _ => &mut self.after,
+        };
+        answers.see(position)
+    }
+
     /// Returns what the answers of both worlds do not know, with the name of the kind.
     pub(super) fn unknown(&self) -> impl Iterator<Item = (&GroupKind, &Unknown)> {
-        let explanations = self.before.explanations.iter();
-        let explanations = explanations.chain(&self.after.explanations);
-        explanations.filter_map(|found| Some((self.kind, found.effective.unknown.as_ref()?)))
+        let unknown = self.before.unknown().chain(self.after.unknown());
+        unknown.map(|unknown| (self.kind, unknown))
     }
 
     /// Returns all changes, in the order of the explanations.
@@ -110,19 +127,49 @@ impl<'e> KindAnswers<'e> {
             chains: same.map(|(number, kind)| ChainTable::new(engine, number, kind)),
             numbers: HashMap::new(),
             explanations: Vec::new(),
+            seen: HashSet::new(),
+            unknown: Vec::new(),
         }
+    }
+
+    /// Returns what the answer of the kind on a path depends on; `None` if the kind has no policy there.
+    fn key(&mut self, position: TriePosition) -> Result<Option<ChainKey>, InternalError> {
+        let Some(chains) = &mut self.chains else {
+            return Ok(None);
+        };
+        let Some(chain) = chains.at(position.state)? else {
+            return Ok(None);
+        };
+        let node = self.engine.trie().node(position.node)?;
+        let own = chains.kind().reads_own_fields().then_some(node.node);
+        Ok(Some((chain, own)))
+    }
+
+    /// Keeps what the answer on a path does not know.
+    fn see(&mut self, position: TriePosition) -> Result<(), InternalError> {
+        let Some(key) = self.key(position)? else {
+            return Ok(());
+        };
+        if self.seen.insert(key)
+            && let Some(chains) = &self.chains
+        {
+            let chain = chains.chain(key.0)?;
+            let answer = self.engine.world().answer(chains.kind(), chain);
+            self.unknown.extend(answer.unknown);
+        }
+        Ok(())
+    }
+
+    /// What the answers that were compared or seen do not know.
+    fn unknown(&self) -> impl Iterator<Item = &Unknown> {
+        let explanations = self.explanations.iter();
+        let compared = explanations.filter_map(|found| found.effective.unknown.as_ref());
+        compared.chain(&self.unknown)
     }
 
     /// Returns the number of the explanation of the kind on a path.
     fn number(&mut self, position: TriePosition) -> Result<usize, InternalError> {
-        let mut key = None;
-        if let Some(chains) = &mut self.chains
-            && let Some(chain) = chains.at(position.state)?
-        {
-            let node = self.engine.trie().node(position.node)?;
-            let own = chains.kind().reads_own_fields().then_some(node.node);
-            key = Some((chain, own));
-        }
+        let key = self.key(position)?;
         if let Some(&number) = self.numbers.get(&key) {
             return Ok(number);
         }

@@ -12,7 +12,7 @@ use entail_core::store::{ChangeSet, Store};
 pub struct ChangeEffect {
     /// The world after the change.
     pub after: Engine,
-    /// The changes. The kinds that are unknown are those on compared paths.
+    /// The changes. The kinds that are unknown are those on compared paths, and on paths that only one world has.
     pub differences: v1::PreviewChangeResponse,
 }
 

@@ -51,11 +51,17 @@ pub(super) struct Comparison<'e> {
     pub(super) truncated: bool,
 }
 
-/// Collects the names of visible paths.
-struct PathNames<'n> {
+/// Collects the names of visible paths that only one world has, and what is not known on them.
+struct OwnPaths<'n, 'e> {
     visibility: &'n dyn Visibility,
     names: &'n mut BTreeSet<String>,
     truncated: &'n mut bool,
+    pairs: &'n mut [KindPair<'e>],
+    acting: &'n [bool],
+    world: usize,
+    /// The number of the root.
+    root: usize,
+    failure: Option<InternalError>,
 }
 
 impl<'e> Comparison<'e> {
@@ -97,7 +103,7 @@ impl<'e> Comparison<'e> {
         Ok(())
     }
 
-    /// Returns the kinds that are unknown on a compared path of either world, each reason once, sorted.
+    /// Returns the kinds that are unknown on a compared path or on one that only one world has, each reason once, sorted.
     pub(super) fn unknown_kinds(&self) -> Vec<v1::KindState> {
         let unknown = self.pairs.iter().flat_map(KindPair::unknown);
         let mut states: Vec<v1::KindState> = unknown
@@ -153,7 +159,7 @@ impl<'e> Comparison<'e> {
             let Some(&node_after) = nodes_after.get(step.text()) else {
                 differs = true;
                 if with_names {
-                    self.list_paths(0, step, name)?;
+                    self.list_paths(0, above_before, step, name)?;
                 }
                 continue;
             };
@@ -173,7 +179,7 @@ impl<'e> Comparison<'e> {
         {
             differs = true;
             if with_names {
-                self.list_paths(1, step, name)?;
+                self.list_paths(1, above_after, step, name)?;
             }
         }
         Ok(differs)
@@ -236,26 +242,36 @@ impl<'e> Comparison<'e> {
         })
     }
 
-    /// Records the names of all visible paths at and below a step that only one world has.
+    /// Records the names of all visible paths at and below a step that only one world has, and what is not known there.
     fn list_paths(
         &mut self,
         world: usize,
+        above: Option<TriePosition>,
         step: &NamedStep<'_>,
         name: &str,
     ) -> Result<(), InternalError> {
         let mut name = name.to_owned();
         step.write(&mut name);
         let start = PathStart::at(name, step.node);
-        let mut visitor = PathNames {
+        let TriePosition { root, .. } = self.position(world, above, step.node)?;
+        let mut visitor = OwnPaths {
             visibility: self.visibility,
             names: match world {
                 0 => &mut self.removed,
                 _ => &mut self.added,
             },
             truncated: &mut self.truncated,
+            pairs: &mut self.pairs,
+            acting: self.roots.get(root).or_internal("a root")?,
+            world,
+            root,
+            failure: None,
         };
         let engine = self.worlds.get(world).or_internal("one of two worlds")?;
-        engine.visit(Some(&start), (), |(), _| Ok(()), &mut visitor)
+        let begin = above.map_or(0, |above| above.state);
+        let after = |state, node| engine.after(state, node);
+        engine.visit(Some(&start), begin, after, &mut visitor)?;
+        visitor.failure.map_or(Ok(()), Err)
     }
 
     /// Compares a path and all paths below it. Returns whether something changes.
@@ -323,8 +339,24 @@ impl<'e> Comparison<'e> {
     }
 }
 
-impl PathVisitor<()> for PathNames<'_> {
-    fn visit(&mut self, path: &ListedPath<'_, ()>) -> WalkControl {
+impl OwnPaths<'_, '_> {
+    /// Looks at the answers on a path.
+    fn see(&mut self, node: TrieNodeId, state: StateId) -> Result<(), InternalError> {
+        let position = TriePosition {
+            node,
+            state,
+            root: self.root,
+        };
+        let acting = self.pairs.iter_mut().zip(self.acting);
+        for (pair, _) in acting.filter(|(_, acts)| **acts) {
+            pair.see(self.world, position)?;
+        }
+        Ok(())
+    }
+}
+
+impl PathVisitor<StateId> for OwnPaths<'_, '_> {
+    fn visit(&mut self, path: &ListedPath<'_, StateId>) -> WalkControl {
         if !self.visibility.budget().step() {
             return WalkControl::Stop;
         }
@@ -334,6 +366,15 @@ impl PathVisitor<()> for PathNames<'_> {
                 return WalkControl::Stop;
             }
             self.names.insert(path.name.to_owned());
+            let end = path
+                .resolved
+                .last()
+                .copied()
+                .or_internal("the end of a path");
+            if let Err(error) = end.and_then(|end| self.see(end, path.state)) {
+                self.failure = Some(error);
+                return WalkControl::Stop;
+            }
         }
         WalkControl::Descend
     }

@@ -156,10 +156,16 @@ fn breakage(before: &Snapshot, after: &Snapshot, written: &[Value], about: &str)
     let changes = compare(before.engine(), after.engine(), &all);
     let changed = changes.changes.iter().flat_map(|change| &change.paths);
     let changed: Vec<&String> = changed.chain(&changes.paths_added).collect();
+    let mut wrong = Vec::new();
+    for (paths, snapshot) in [
+        (&changes.paths_added, after),
+        (&changes.paths_removed, before),
+    ] {
+        wrong.extend(unnamed(snapshot, paths, &changes.kinds, about));
+    }
     let names = changed.iter().map(|name| name.as_str());
     let found = broken_by(before, after.engine(), names, (TODAY, Budget::unlimited())).unwrap();
     let (old, new) = (walked(before), walked(after));
-    let mut wrong = Vec::new();
     for result in &new {
         let of = |other: &&v1::AssertionResult| other.object == result.object;
         let written = written
@@ -204,6 +210,38 @@ fn breakage(before: &Snapshot, after: &Snapshot, written: &[Value], about: &str)
             wrong.push(format!(
                 "{about}: {broken:#?}\nexpected {expected}: {result:#?}\n{old:#?}"
             ));
+        }
+    }
+    wrong
+}
+
+/// The kinds that are unknown on some paths and not among those of a comparison.
+fn unnamed(
+    snapshot: &Snapshot,
+    paths: &[String],
+    named: &[v1::KindState],
+    about: &str,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for path in paths {
+        let request = v1::GetEffectivePoliciesRequest {
+            target: Some(v1::get_effective_policies_request::Target::Path(
+                path.clone(),
+            )),
+            ..Default::default()
+        };
+        let reply = get(snapshot, &request, &AccessScope::default()).expect("the path exists");
+        let reply = v1::GetEffectivePoliciesResponse::decode(reply.encode_to_vec().as_slice());
+        let answer = reply.expect("a reply").result.unwrap_or_default();
+        let unknown = answer
+            .policies
+            .iter()
+            .filter(|policy| policy.unknown.is_some());
+        for policy in unknown {
+            let kind = GroupKind::new(&*policy.group, &*policy.kind).to_string();
+            if named.iter().all(|state| state.kind != kind) {
+                wrong.push(format!("{about}: {kind} is unknown on {path}: {named:?}"));
+            }
         }
     }
     wrong
