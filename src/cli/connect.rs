@@ -139,7 +139,7 @@ impl ManifestSet {
             Some(revision) => revision.roots(),
             None => self.paths.clone(),
         };
-        let loaded = app::load(&app::Inputs {
+        let mut loaded = app::load(&app::Inputs {
             manifests,
             ..inputs
         })?;
@@ -149,6 +149,9 @@ impl ManifestSet {
         };
         let warnings: Vec<String> = loaded.warnings.iter().map(named).collect();
         print_warnings(&warnings);
+        for problem in &mut loaded.local.source_problems.problems {
+            problem.location = named(&problem.location);
+        }
         Ok(loaded)
     }
 }

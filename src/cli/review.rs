@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::levels::kind_name;
 use super::policies::short_kind;
 use super::render::changes::{is_lost, path_end};
-use super::render::findings::about_input;
+use super::render::findings::{about_input, of_inputs};
 use super::session::is_selected;
 use crate::api::v1;
 use crate::insight::{
@@ -114,6 +114,7 @@ impl Review {
     ) -> Result<Self, QueryError> {
         let findings = |backend: &mut dyn QueryBackend| -> Result<Vec<v1::Finding>, QueryError> {
             let mut findings = all_findings(backend)?;
+            findings.extend(of_inputs(&backend.server_status()?.problems));
             findings.retain(|f| is_of_kinds(f, kinds) && !is_of_result(f));
             Ok(findings)
         };
@@ -364,20 +365,38 @@ fn is_of_kinds(finding: &v1::Finding, kinds: &[String]) -> bool {
 }
 
 /// The findings that others do not have: of another reason or object, or at more places. Messages name other objects, and
-/// change with them.
+/// change with them. Findings that are about no object are told apart by their files.
 fn without<'f>(
     findings: &'f [v1::Finding],
     others: &[v1::Finding],
 ) -> impl Iterator<Item = &'f v1::Finding> {
-    let key = |finding: &v1::Finding| (finding.reason.clone(), finding.object.clone());
+    let key = |finding: &v1::Finding| {
+        let about = match finding.object.is_empty() {
+            true => file_name(&finding.location).to_owned(),
+            false => finding.object.clone(),
+        };
+        (finding.reason.clone(), about)
+    };
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for other in others {
         *places.entry(key(other)).or_default() += other.count.max(1);
     }
     findings.iter().filter(move |finding| {
-        let before = places.get(&key(finding)).copied().unwrap_or_default();
-        finding.count.max(1) > before
+        let count = finding.count.max(1);
+        let before = places.entry(key(finding)).or_default();
+        let is_new = count > *before;
+        *before = before.saturating_sub(count);
+        is_new
     })
+}
+
+/// The name of the file of a location, which is the same in both sets of manifests.
+fn file_name(location: &str) -> &str {
+    let path = match location.rsplit_once(':') {
+        Some((path, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => path,
+        _ => location,
+    };
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Paths of rules and backends by their ends.

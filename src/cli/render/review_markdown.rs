@@ -340,11 +340,15 @@ fn broken(result: &v1::AssertionResult) -> String {
 
 fn finding(finding: &v1::Finding) -> String {
     let severity = severity_name(finding.severity());
+    let about = match (finding.object.as_str(), finding.location.as_str()) {
+        ("", "") => String::new(),
+        ("", location) => format!(" {}:", code(location)),
+        (object, _) => format!(" {}:", code(object)),
+    };
     format!(
-        "{severity} {} {}: {}: {}",
+        "{severity} {} {}:{about} {}",
         finding.code,
         text(&finding.reason),
-        code(&finding.object),
         text(&finding.message)
     )
 }

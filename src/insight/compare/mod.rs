@@ -90,8 +90,8 @@ fn object_named(
     Ok(key)
 }
 
-/// Returns the changes from one world to another, and the kinds that are unknown on a compared path, or on one that only
-/// one of them has.
+/// Returns the changes from one world to another, and the kinds that are unknown on a compared path, or on one that
+/// only one of them has.
 /// Equal changes form one entry with all their paths.
 pub fn compare(
     before: &PathEngine,

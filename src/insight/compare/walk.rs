@@ -103,7 +103,7 @@ impl<'e> Comparison<'e> {
         Ok(())
     }
 
-    /// Returns the kinds that are unknown on a compared path or on one that only one world has, each reason once, sorted.
+    /// Returns the kinds that are unknown on a compared path or on one that only one world has, once a reason, sorted.
     pub(super) fn unknown_kinds(&self) -> Vec<v1::KindState> {
         let unknown = self.pairs.iter().flat_map(KindPair::unknown);
         let mut states: Vec<v1::KindState> = unknown

@@ -19,7 +19,7 @@ use crate::server::Limits;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::concurrency::{BusyConnections, Permits};
 use crate::server::admission::held_bytes::{ConnectionBytes, HeldBytes};
-use crate::server::admission::turns::QuietTurns;
+use crate::server::admission::turns::Turns;
 
 /// Number of ticks of [`HeldBytes`] after which a connection that asks nothing is quiet.
 const QUIET_TICKS: u32 = 2;
@@ -47,7 +47,7 @@ pub struct ConnectionTable {
     busy: Arc<BusyConnections>,
     bounds: Arc<BoundCounters>,
     table: Mutex<Table>,
-    turns: Arc<QuietTurns>,
+    turns: Arc<Turns>,
 }
 
 /// Where a connection comes from.
@@ -215,7 +215,8 @@ impl ConnectionEntry {
     }
 
     /// Reports whether the connection has no request in progress and has sent none lately: for two ticks of [`HeldBytes`],
-    /// or since it was accepted a second ago.
+    /// or since it was accepted a second ago. Requests whose message has not arrived, probes and reflection are not in
+    /// progress.
     pub fn is_quiet(&self) -> bool {
         let has_called = self.progress.load(Ordering::Relaxed) == Progress::Called as u8;
         let has_called_lately = if has_called {
@@ -293,7 +294,7 @@ impl ConnectionTable {
     }
 
     /// Returns the turns of the quiet connections.
-    pub(in crate::server) fn turns(&self) -> Arc<QuietTurns> {
+    pub(in crate::server) fn turns(&self) -> Arc<Turns> {
         Arc::clone(&self.turns)
     }
 

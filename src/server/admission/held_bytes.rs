@@ -220,6 +220,17 @@ impl Hold {
         Ok(())
     }
 
+    /// Counts more bytes as [`Self::add`] does, but not more at once than a connection may hold.
+    ///
+    /// # Errors
+    /// Returns the limit that is reached.
+    pub fn add_within(&mut self, bytes: usize) -> Result<(), HeldLimit> {
+        match bytes > self.account.all.per_connection {
+            true => Err(HeldLimit::Connection),
+            false => self.add(bytes),
+        }
+    }
+
     /// Requires that the caller reads the bytes in time.
     pub fn must_progress(mut self) -> Self {
         let tick = self.account.all.tick();

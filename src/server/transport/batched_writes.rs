@@ -20,6 +20,8 @@ const MAX_WAITING: usize = 16 * 1024;
 const MAX_KEPT: usize = 2 * 1024;
 /// Number of bytes that a connection may read in one turn: more than two hundred look-ups.
 const READ_PER_TURN: usize = 16 * 1024;
+/// Number of bytes that a read counts for at least, because TLS may have a record for each byte.
+const LEAST_READ: usize = 256;
 /// Maximum number of received bytes that are read when a connection is closed.
 const MAX_DISCARDED: usize = 64 * 1024;
 
@@ -137,8 +139,10 @@ impl<C: AsyncRead + Unpin> AsyncRead for BatchedConnection<C> {
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut batch.connection).poll_read(context, buffer);
-        let count = buffer.filled().len().saturating_sub(before);
-        batch.readable = batch.readable.saturating_sub(count);
+        if read.is_ready() {
+            let count = buffer.filled().len().saturating_sub(before);
+            batch.readable = batch.readable.saturating_sub(count.max(LEAST_READ));
+        }
         read
     }
 }

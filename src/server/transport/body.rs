@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -16,6 +16,7 @@ use crate::server::admission::concurrency::Permit;
 use crate::server::admission::connections::ConnectionEntry;
 use crate::server::admission::deadline::ArrivalTimer;
 use crate::server::admission::held_bytes::{HeldLimit, Hold};
+use crate::server::transport::messages::{MessageCollector, TooLong, decoded_bytes};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
@@ -41,21 +42,31 @@ pub(in crate::server) struct BufferedBody {
     last: Option<Result<Frame<Bytes>, Status>>,
 }
 
-/// The body of a request that is forwarded to the services: the buffered part, then the rest.
+/// The body of a request that is forwarded to the services: the buffered part, then the rest, message by message. Only
+/// messages that have arrived and that have room once they are decoded are forwarded.
 pub(in crate::server) struct ReplayBody {
-    pub read: BufferedBody,
-    pub rest: Body,
-    pub arriving: Arriving,
+    read: BufferedBody,
+    rest: Body,
+    arriving: Arriving,
+    messages: MessageCollector,
+    /// What follows the beginning of a message that never ends.
+    last: Option<Option<Result<Frame<Bytes>, Status>>>,
 }
 
 /// What bounds the part of a request that has not arrived.
 pub(in crate::server) struct Arriving {
     /// The connection, and the counters of bounds.
     pub client: Option<(Arc<ConnectionEntry>, Arc<BoundCounters>)>,
-    /// The bytes that have arrived; not counted for streams of messages.
-    pub hold: Option<Hold>,
+    /// The bytes that have arrived, and those of decoded messages; not counted for streams of messages.
+    pub hold: Option<SharedHold>,
     pub timer: ArrivalTimer,
+    /// Maximum length of a message.
+    pub max_message: usize,
 }
+
+/// The bytes of a request. They count until the request is answered, and not only until its body has been read.
+#[derive(Clone)]
+pub(in crate::server) struct SharedHold(Arc<Mutex<Hold>>);
 
 /// A body that a service frames itself. In the extensions of a response it replaces the body that
 /// tonic encodes, which would copy each message for each stream.
@@ -171,12 +182,21 @@ impl BufferedBody {
     }
 }
 
-impl http_body::Body for ReplayBody {
-    type Data = Bytes;
-    type Error = Status;
+impl ReplayBody {
+    /// Creates the body of a request.
+    pub fn new(read: BufferedBody, rest: Body, arriving: Arriving) -> Self {
+        Self {
+            read,
+            rest,
+            arriving,
+            messages: MessageCollector::default(),
+            last: None,
+        }
+    }
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
+    /// Returns the next piece of the body as it arrived.
+    fn poll_piece(
+        &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let read = &mut self.read;
@@ -186,33 +206,117 @@ impl http_body::Body for ReplayBody {
         if let Some(last) = read.last.take() {
             return Poll::Ready(Some(last));
         }
-        let this = &mut *self;
-        let frame = match Pin::new(&mut this.rest).poll_frame(context) {
+        let rest = Pin::new(&mut self.rest);
+        let frame = match http_body::Body::poll_frame(rest, context) {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
-                ready!(this.arriving.timer.poll(context));
-                return Poll::Ready(Some(Err(this.arriving.late())));
+                ready!(self.arriving.timer.poll(context));
+                return Poll::Ready(Some(Err(self.arriving.late())));
             }
         };
-        this.arriving.timer.received();
+        self.arriving.timer.received();
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
-            && let Err(limit) = this.arriving.count(data.len())
+            && let Err(limit) = self.arriving.count(data.len())
         {
-            return Poll::Ready(Some(Err(this.arriving.exceeded(limit))));
+            return Poll::Ready(Some(Err(self.arriving.exceeded(limit))));
         }
         Poll::Ready(frame)
     }
+}
+
+impl http_body::Body for ReplayBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = &mut *self;
+        if this.arriving.hold.is_none() {
+            return this.poll_piece(context);
+        }
+        if let Some(last) = this.last.take() {
+            return Poll::Ready(last);
+        }
+        loop {
+            match this.messages.next(this.arriving.max_message) {
+                Ok(Some(message)) => {
+                    let admitted = this.arriving.admit(&message);
+                    return Poll::Ready(Some(admitted.map(|()| Frame::data(message))));
+                }
+                Ok(None) => {}
+                Err(too_long) => {
+                    return Poll::Ready(Some(Err(this.arriving.too_long(too_long))));
+                }
+            }
+            let last = match ready!(this.poll_piece(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => {
+                        this.messages.push(piece);
+                        continue;
+                    }
+                    Err(trailers) => Some(Ok(trailers)),
+                },
+                last => last,
+            };
+            return Poll::Ready(match this.messages.take_rest() {
+                Some(rest) => {
+                    this.last = Some(last);
+                    Some(Ok(Frame::data(rest)))
+                }
+                None => last,
+            });
+        }
+    }
 
     fn is_end_stream(&self) -> bool {
-        let BufferedBody { first, last, .. } = &self.read;
-        first.is_none() && self.read.more.is_empty() && last.is_none() && self.rest.is_end_stream()
+        let BufferedBody {
+            first, last, more, ..
+        } = &self.read;
+        let has_read = first.is_some() || last.is_some() || !more.is_empty();
+        !has_read && self.messages.is_empty() && self.last.is_none() && self.rest.is_end_stream()
+    }
+}
+
+impl SharedHold {
+    /// Shares a hold.
+    pub fn new(hold: Hold) -> Self {
+        Self(Arc::new(Mutex::new(hold)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hold> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Arriving {
-    fn count(&mut self, bytes: usize) -> Result<(), HeldLimit> {
-        self.hold.as_mut().map_or(Ok(()), |hold| hold.add(bytes))
+    fn count(&self, bytes: usize) -> Result<(), HeldLimit> {
+        let hold = self.hold.as_ref();
+        hold.map_or(Ok(()), |hold| hold.lock().add(bytes))
+    }
+
+    /// Counts the memory of a message that will be decoded.
+    fn admit(&self, message: &[u8]) -> Result<(), Status> {
+        let Some(hold) = &self.hold else {
+            return Ok(());
+        };
+        let added = hold.lock().add_within(decoded_bytes(message));
+        added.map_err(|limit| {
+            self.record(limit.bound());
+            Status::resource_exhausted(
+                "the message has too many elements for what its connection may hold: \
+                 send them in several requests",
+            )
+        })
+    }
+
+    fn too_long(&self, TooLong { length }: TooLong) -> Status {
+        Status::out_of_range(format!(
+            "the message has {length} bytes: send at most {}",
+            self.max_message
+        ))
     }
 
     fn late(&self) -> Status {

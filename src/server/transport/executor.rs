@@ -5,18 +5,21 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use hyper::rt::Executor;
 use tokio::runtime::Handle;
 
-use crate::server::admission::turns::yield_turn;
+use crate::server::admission::turns::{Turn, Turns, yield_turn};
 
 /// Maximum number of requests that wait to be tried. Requests that the caller gives up wait, too, and do not count for
 /// the limit of streams.
 const MAX_UNTRIED: usize = 1_024;
+/// Maximum number of look-ups that are tried in a turn of the connection. Those that are not answered at once take longer
+/// than what a turn reads suggests.
+const LOOK_UPS_PER_TURN: usize = 256;
 
 /// Runs the requests of one connection.
 ///
@@ -24,7 +27,8 @@ const MAX_UNTRIED: usize = 1_024;
 /// others. So it is tried at once, and gets a task only if it has to wait.
 ///
 /// Of each other priority, one task tries the requests in the order of their arrival, and lets the tasks of other
-/// connections run after each. So a thousand requests of one connection do not delay those of another.
+/// connections run after each. Those that had to wait run in turns, too. So a thousand requests of one connection do not
+/// delay those of another.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct RequestExecutor(Arc<Shared>);
 
@@ -44,6 +48,8 @@ pub(in crate::server) enum Priority {
 struct Shared {
     /// The [`Priority`] of the next request. HTTP/2 executes each request right after the call of the service.
     next: AtomicU8,
+    /// The number of look-ups in this turn of the connection.
+    look_ups: AtomicUsize,
     usual: Untried,
     low: Untried,
 }
@@ -54,6 +60,14 @@ struct Untried {
     /// The runtime of their tasks; that of the connection if `None`.
     runtime: Option<Handle>,
     queue: Mutex<Queue>,
+    /// The turns of requests that had to wait.
+    turns: Arc<Turns>,
+}
+
+/// A request that had to wait.
+struct Waiting<F: ?Sized> {
+    turn: Turn,
+    request: Pin<Box<F>>,
 }
 
 #[derive(Default)]
@@ -75,6 +89,7 @@ impl Untried {
         Self {
             runtime,
             queue: Mutex::default(),
+            turns: Arc::default(),
         }
     }
 
@@ -94,7 +109,7 @@ impl Untried {
             let Some(request) = request else {
                 return;
             };
-            try_at_once(request);
+            try_at_once(request, &self.turns);
             yield_turn().await;
         }
     }
@@ -115,9 +130,15 @@ impl RequestExecutor {
     pub fn new(background: Option<Handle>) -> Self {
         Self(Arc::new(Shared {
             next: AtomicU8::new(Priority::Usual as u8),
+            look_ups: AtomicUsize::new(0),
             usual: Untried::on(None),
             low: Untried::on(background),
         }))
+    }
+
+    /// Begins a turn of the connection.
+    pub fn begin_turn(&self) {
+        self.0.look_ups.store(0, Ordering::Relaxed);
     }
 
     /// Says how urgent the request is that is executed next.
@@ -132,8 +153,10 @@ where
 {
     fn execute(&self, request: F) {
         let priority = self.0.next.swap(Priority::Usual as u8, Ordering::Relaxed);
-        if priority == Priority::LookUp as u8 {
-            try_at_once(Box::pin(request));
+        if priority == Priority::LookUp as u8
+            && self.0.look_ups.fetch_add(1, Ordering::Relaxed) < LOOK_UPS_PER_TURN
+        {
+            try_at_once(Box::pin(request), &self.0.usual.turns);
             return;
         }
         let request = Box::pin(async {
@@ -145,7 +168,8 @@ where
         if queue.requests.len() >= MAX_UNTRIED {
             drop(queue);
             // In the turn of the connection, which sends no more meanwhile.
-            try_at_once(request);
+            let _entered = untried.runtime.as_ref().map(Handle::enter);
+            try_at_once(request, &untried.turns);
             return;
         }
         queue.requests.push_back(request);
@@ -160,8 +184,8 @@ where
     }
 }
 
-/// Polls a request, and spawns a task for it if it has to wait.
-fn try_at_once<F>(mut request: Pin<Box<F>>)
+/// Polls a request, and spawns a task for it if it has to wait, which runs in turns.
+fn try_at_once<F>(mut request: Pin<Box<F>>, turns: &Arc<Turns>)
 where
     F: Future<Output: Send + 'static> + Send + ?Sized + 'static,
 {
@@ -173,7 +197,17 @@ where
         polled.is_pending().then_some(request)
     }));
     if let Ok(Some(request)) = waiting {
-        tokio::spawn(request);
+        let turn = Turn::of(Arc::clone(turns));
+        tokio::spawn(Waiting { turn, request });
+    }
+}
+
+impl<F: Future + ?Sized> Future for Waiting<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        ready!(self.turn.poll(context));
+        self.request.as_mut().poll(context)
     }
 }
 

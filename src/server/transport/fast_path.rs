@@ -33,7 +33,7 @@ use crate::server::admission::deadline::{ArrivalTimer, Deadline};
 use crate::server::admission::held_bytes::{HeldLimit, Hold};
 use crate::server::transport::body::{
     Arriving, BufferedBody, ForwardedReply, FramedBody, ReplayBody, ReplyBody, ReplyBytes,
-    RequestDrain,
+    RequestDrain, SharedHold,
 };
 use crate::server::transport::executor::Priority;
 use crate::server::transport::request_counters::{RequestCounters, RpcMethod, RpcService, code};
@@ -51,6 +51,10 @@ const CONTENT: HeaderValue = HeaderValue::from_static("application/grpc");
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+/// Maximum number of headers: a header may take one byte on the wire, and more than a hundred in memory.
+const MAX_HEADERS: usize = 128;
+/// Memory of a header beside its name and its value, in bytes.
+const HEADER: usize = 96;
 
 /// All services, with the fast path in front.
 #[derive(Clone, Debug)]
@@ -59,6 +63,8 @@ pub(in crate::server) struct FastPathService(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     snapshots: Arc<SnapshotCell>,
+    /// Maximum size of a request message, in bytes.
+    request_bytes: usize,
     /// Maximum size of a reply message, in bytes.
     reply_bytes: usize,
     /// Maximum timeout of a request.
@@ -105,7 +111,11 @@ enum State {
     /// Waits for the message of the request.
     PendingRequest(PendingRequest),
     /// Forwarded to the services.
-    Forwarded(RoutesFuture),
+    Forwarded {
+        future: RoutesFuture,
+        /// The bytes of the request count until the reply.
+        _hold: Option<SharedHold>,
+    },
     /// Rejected; the rest of the request is read first.
     Rejection(Rejection, RequestDrain),
 }
@@ -123,13 +133,15 @@ enum Rejection {
     ContentType,
     /// The messages are compressed.
     Encoding,
+    /// There are too many headers.
+    Headers,
 }
 
 /// A request whose message is being received.
 struct PendingRequest {
     request: Request<Body>,
     read: BufferedBody,
-    /// The bytes in `read`, if the message was not complete at once.
+    /// The bytes in `read` and of the headers, if the message was not complete at once.
     hold: Option<Hold>,
     /// Whether the method is the one of the fast path.
     is_get: bool,
@@ -159,6 +171,7 @@ impl Shared {
     ) -> Self {
         Self {
             snapshots,
+            request_bytes: limits.request_bytes,
             reply_bytes: limits.reply_bytes,
             timeout: limits.request_timeout,
             services,
@@ -213,31 +226,31 @@ impl FastPathService {
         self.0.background.clone()
     }
 
-    fn forward(&self, request: Request<Body>) -> State {
-        State::Forwarded(self.0.services.clone().call(request))
+    fn forward(&self, request: Request<Body>, read: BufferedBody, arriving: Arriving) -> State {
+        let hold = arriving.hold.clone();
+        let request = request.map(|rest| Body::new(ReplayBody::new(read, rest, arriving)));
+        State::Forwarded {
+            future: self.0.services.clone().call(request),
+            _hold: hold,
+        }
     }
 
     /// Forwards a request whose message has not been read, with bounds for its arrival.
-    fn forward_unread(&self, request: Request<Body>, service: RpcService) -> State {
+    fn forward_unread(&self, request: Request<Body>, method: RpcMethod) -> State {
         let connection = request.extensions().get::<Peer>().map(Peer::connection);
         // Reflection is a stream of messages, which do not add up.
-        let is_stream = service == RpcService::Other;
+        let is_stream = method.service() == RpcService::Other;
         let hold = connection.filter(|_| !is_stream);
         let arriving = Arriving {
-            hold: hold.map(|connection| connection.bytes.hold_any(0)),
+            hold: hold.map(|connection| SharedHold::new(connection.bytes.hold_any(0))),
             client: connection.map(|connection| (Arc::clone(connection), self.bounds())),
             timer: match is_stream {
                 true => ArrivalTimer::of_parts(self.0.timeout),
                 false => ArrivalTimer::of_message(self.0.arrival),
             },
+            max_message: method.max_message(self.0.request_bytes),
         };
-        self.forward(request.map(|rest| {
-            Body::new(ReplayBody {
-                read: BufferedBody::default(),
-                rest,
-                arriving,
-            })
-        }))
+        self.forward(request, BufferedBody::default(), arriving)
     }
 
     fn record(&self, rejection: Rejection, connection: Option<&Arc<ConnectionEntry>>) {
@@ -294,7 +307,7 @@ impl FastPathService {
         let service = method.service();
         let is_probe = matches!(service, RpcService::Health | RpcService::Other);
         if is_probe || matches!(permits, PermitState::None) {
-            return self.forward_unread(request, service);
+            return self.forward_unread(request, method);
         }
         State::PendingRequest(PendingRequest {
             is_get: method == RpcMethod::GET && request.method() == Method::POST,
@@ -363,7 +376,7 @@ impl Future for ResponseFuture {
             deadline_exceeded()
         } else if let Poll::Ready(reply) = this.step(context) {
             reply
-        } else if matches!(this.state, State::Forwarded(_)) {
+        } else if matches!(this.state, State::Forwarded { .. }) {
             ready!(this.deadline.poll(context));
             deadline_exceeded()
         } else {
@@ -433,7 +446,7 @@ impl ResponseFuture {
                         return Poll::Ready(reply);
                     }
                 }
-                State::Forwarded(future) => {
+                State::Forwarded { future, .. } => {
                     let Ok(reply) = ready!(Pin::new(future).poll(context));
                     return Poll::Ready(self.forwarded(FramedBody::unwrap(reply), context));
                 }
@@ -525,8 +538,19 @@ impl ResponseFuture {
             reply.headers_mut().insert(CONTENT_TYPE, CONTENT);
             return Some(reply);
         }
-        let request = pending.take(&self.service_handle, self.connection.as_ref());
-        self.state = self.service_handle.forward(request);
+        let request = std::mem::take(&mut pending.request);
+        let read = std::mem::take(&mut pending.read);
+        let connection = self.connection.as_ref();
+        let hold = pending.hold.take();
+        let hold = hold.or_else(|| connection.map(|it| it.bytes.hold_any(read.len())));
+        let bounds = self.service_handle.bounds();
+        let arriving = Arriving {
+            hold: hold.map(SharedHold::new),
+            client: connection.map(|it| (Arc::clone(it), bounds)),
+            timer: ArrivalTimer::of_message(self.service_handle.0.arrival),
+            max_message: self.method.max_message(self.service_handle.0.request_bytes),
+        };
+        self.state = self.service_handle.forward(request, read, arriving);
         None
     }
 
@@ -561,6 +585,9 @@ impl Rejection {
                 reply.headers_mut().insert(ACCEPT_ENCODING, IDENTITY);
                 reply
             }
+            Self::Headers => failed(Status::resource_exhausted(format!(
+                "the request has too many headers: send at most {MAX_HEADERS}"
+            ))),
         }
     }
 
@@ -572,12 +599,16 @@ impl Rejection {
             Self::Held(limit) => Some(limit.bound()),
             Self::ContentType => Some(Bound::ContentType),
             Self::Encoding => Some(Bound::Encoding),
+            Self::Headers => Some(Bound::RequestHeaders),
         }
     }
 }
 
 /// Checks the headers that say how messages are encoded, in the same way for all services.
 fn check_headers(headers: &HeaderMap) -> Result<(), Rejection> {
+    if headers.len() > MAX_HEADERS {
+        return Err(Rejection::Headers);
+    }
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let is_grpc = types.next().is_some_and(|value| is_grpc(value.as_bytes()));
     if !is_grpc || types.next().is_some() {
@@ -641,37 +672,19 @@ impl PendingRequest {
         service_handle.answer(frame, self.request.extensions().get::<Peer>()?)
     }
 
-    /// Counts what has been read while the request waits for the rest.
+    /// Counts what has been received while the request waits for the rest.
     fn hold_read(&mut self, connection: Option<&Arc<ConnectionEntry>>) -> Result<(), HeldLimit> {
         let Some(connection) = connection else {
             return Ok(());
         };
+        let headers = self.request.headers();
+        let headers = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + HEADER);
+        let waiting = self.read.len() + headers.sum::<usize>();
         let hold = self
             .hold
             .get_or_insert_with(|| connection.bytes.hold_any(0));
-        hold.add(self.read.len().saturating_sub(hold.bytes()))
-    }
-
-    /// Takes the request, with the buffered part of its body put back.
-    fn take(
-        &mut self,
-        service_handle: &FastPathService,
-        connection: Option<&Arc<ConnectionEntry>>,
-    ) -> Request<Body> {
-        let request = std::mem::take(&mut self.request);
-        let read = std::mem::take(&mut self.read);
-        let hold = self.hold.take();
-        let arriving = Arriving {
-            hold: hold.or_else(|| connection.map(|it| it.bytes.hold_any(read.len()))),
-            client: connection.map(|it| (Arc::clone(it), service_handle.bounds())),
-            timer: ArrivalTimer::of_message(service_handle.0.arrival),
-        };
-        request.map(|rest| {
-            Body::new(ReplayBody {
-                read,
-                rest,
-                arriving,
-            })
-        })
+        hold.add(waiting.saturating_sub(hold.bytes()))
     }
 }

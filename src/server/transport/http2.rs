@@ -21,7 +21,7 @@ use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::connections::{ConnectionEntry, EndReason};
-use crate::server::admission::turns::{QuietTurn, QuietTurns};
+use crate::server::admission::turns::Turn;
 use crate::server::transport::batched_writes::{BatchedConnection, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::{Connection, serve_each};
@@ -49,8 +49,9 @@ struct Serving {
     http: Http2,
     waiting: WaitingBytes<Connection>,
     connection: Arc<ConnectionEntry>,
-    turns: Arc<QuietTurns>,
-    turn: QuietTurn,
+    executor: RequestExecutor,
+    /// For times in which the connection is quiet.
+    turn: Turn,
 }
 
 /// When the server ends a connection.
@@ -80,13 +81,13 @@ pub(in crate::server) async fn serve(
         let (bounds, turns) = (services.services.bounds(), connection.table().turns());
         let entry = Arc::clone(connection.peer().connection());
         let (connection, waiting) = BatchedConnection::new(connection);
-        let http = http(limits, executor);
+        let http = http(limits, executor.clone());
         let serving = Serving {
             http: http.serve_connection(TokioIo::new(connection), services),
             waiting,
             connection: entry,
-            turns,
-            turn: QuietTurn::default(),
+            executor,
+            turn: Turn::of(turns),
         };
         serve_connection_until(serving, lifetime, bounds, stop.clone())
     });
@@ -190,9 +191,11 @@ impl Future for Serving {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        if this.connection.is_quiet() {
-            ready!(this.turn.poll(&this.turns, context));
+        match this.connection.is_quiet() {
+            true => ready!(this.turn.poll(context)),
+            false => this.turn.leave(),
         }
+        this.executor.begin_turn();
         let served = Pin::new(&mut this.http).poll(context);
         // If the socket does not take all, it wakes this task.
         if let Poll::Ready(Err(error)) = this.waiting.poll_write(context) {

@@ -8,4 +8,5 @@ pub(in crate::server) mod fast_path;
 pub(in crate::server) mod http1;
 pub(in crate::server) mod http2;
 pub(in crate::server) mod listener;
+pub(in crate::server) mod messages;
 pub(in crate::server) mod request_counters;

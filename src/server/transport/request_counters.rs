@@ -35,6 +35,8 @@ const METHODS: [(RpcService, &str); 21] = [
     (RpcService::Other, OTHER),
 ];
 const OTHER: &str = "other";
+/// Maximum length of the messages that ask about one path or open a stream, in bytes: they are decoded beside look-ups.
+const SMALL_MESSAGE: usize = 512 * 1024;
 
 /// Upper bounds of the histogram buckets, in nanoseconds: from a look-up on the fast path (10 µs)
 /// to the timeouts of the server. The last bucket has no bound.
@@ -183,6 +185,15 @@ impl RpcMethod {
                 Priority::Low
             }
             _ => Priority::Usual,
+        }
+    }
+
+    /// Returns the maximum length of a message, in bytes, where `limit` is that of any.
+    pub fn max_message(self, limit: usize) -> usize {
+        match (self.service(), self.name()) {
+            (RpcService::Policies, "BatchGetEffectivePolicies") => limit,
+            (RpcService::Policies, _) => limit.min(SMALL_MESSAGE),
+            _ => limit,
         }
     }
 

@@ -142,18 +142,8 @@ fn found(
     let mut session = Session::open_for_findings(query)?;
     let kinds = session.kinds.clone();
     let mut reply = session.backend.all_findings(kinds, max_places)?;
-    reply.findings.extend(of_inputs(&session.status.problems));
+    reply
+        .findings
+        .extend(findings::of_inputs(&session.status.problems));
     Ok((session, reply))
-}
-
-/// The findings about inputs that cannot be read. Refused profiles are among the findings of the server.
-fn of_inputs(problems: &[v1::Problem]) -> impl Iterator<Item = v1::Finding> {
-    problems.iter().filter_map(|problem| {
-        let code = Code::find(&problem.code).filter(|code| *code != Code::ProfileRefused)?;
-        Some(findings::about_input(
-            code,
-            problem.location.clone(),
-            problem.message.clone(),
-        ))
-    })
 }

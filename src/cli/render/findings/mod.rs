@@ -99,6 +99,15 @@ pub(in crate::cli) fn about_input(code: Code, location: String, message: String)
     }
 }
 
+/// The findings about inputs that cannot be read. Refused profiles are among the findings of the server.
+pub(in crate::cli) fn of_inputs(problems: &[v1::Problem]) -> impl Iterator<Item = v1::Finding> {
+    problems.iter().filter_map(|problem| {
+        let code = Code::find(&problem.code).filter(|code| *code != Code::ProfileRefused)?;
+        let (location, message) = (problem.location.clone(), problem.message.clone());
+        Some(about_input(code, location, message))
+    })
+}
+
 impl Findings {
     /// Takes the findings, sorts them, and marks those that make the command fail.
     pub(in crate::cli) fn new(

@@ -41,6 +41,17 @@ pub const ATTACKS: &[Attack] = &[
         let address = target.addresses().data;
         Box::pin(nearly_whole(address, &[wire::BATCH, wire::GET]))
     }),
+    ("c-tiny-elements", |target| {
+        let address = target.addresses().data;
+        Box::pin(tiny_elements(
+            address,
+            &[wire::BATCH, wire::GET, wire::WATCH],
+        ))
+    }),
+    ("c-waiting-headers", |target| {
+        let address = target.addresses().data;
+        Box::pin(waiting_headers(address, &[wire::GET, wire::BATCH]))
+    }),
     ("c-nearly-whole-health", |target| {
         let address = target.addresses().health;
         Box::pin(nearly_whole(address, &[wire::HEALTH]))
@@ -157,6 +168,65 @@ async fn nearly_whole(address: SocketAddr, methods: &'static [&'static str]) -> 
         open.len(),
         bytes >> 20
     ))
+}
+
+/// Sends messages of the largest size that consist of empty elements, which would take a hundred times as much memory.
+async fn tiny_elements(address: SocketAddr, methods: &'static [&'static str]) -> Outcome {
+    let end = Instant::now() + SENDING;
+    let mut sending = tokio::task::JoinSet::new();
+    for first in 0..8 {
+        sending.spawn(async move {
+            let connection = wire::connect(address).await?;
+            let mut sent = 0;
+            while Instant::now() < end {
+                let method = methods[(first + sent) % methods.len()];
+                let (reply, mut body) = wire::open(&connection, method).await?;
+                // The first field of a batch and of a stream, and the kinds of a request.
+                let tag = if method == wire::GET { 0x1A } else { 0x0A };
+                let mut text = announcement().to_vec();
+                text.resize(text.len() + ANNOUNCED as usize, 0);
+                text[5..].iter_mut().step_by(2).for_each(|byte| *byte = tag);
+                let _ = timeout(Duration::from_secs(6), give(&mut body, text.into())).await;
+                let _ = timeout(Duration::from_secs(6), reply).await;
+                sent += 1;
+            }
+            Ok::<_, String>(sent)
+        });
+    }
+    let mut all = 0;
+    while let Some(sent) = sending.join_next().await {
+        all += sent.map_err(|error| error.to_string())??;
+    }
+    Ok(format!("{all} messages"))
+}
+
+/// Opens requests with as many headers as are permitted, which take hardly any bytes after the first, and sends no message.
+async fn waiting_headers(address: SocketAddr, methods: &'static [&'static str]) -> Outcome {
+    let mut open = Vec::new();
+    let mut refused = 0;
+    for _ in 0..10 {
+        let connection = wire::connect(address).await?;
+        for number in 0..1_000 {
+            let mut request = wire::request(methods[number % methods.len()]);
+            for header in 0..120 {
+                let name = format!("x-{header}").parse::<http::HeaderName>();
+                let name = name.map_err(|error| error.to_string())?;
+                let value = http::HeaderValue::from_static("waiting");
+                request.headers_mut().insert(name, value);
+            }
+            let ready = timeout(Duration::from_secs(1), connection.clone().ready()).await;
+            let Ok(Ok(mut requests)) = ready else {
+                refused += 1;
+                break;
+            };
+            match requests.send_request(request, false) {
+                Ok(stream) => open.push(stream),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    sleep(SENDING / 2).await;
+    Ok(format!("{} requests, {refused} refused", open.len()))
 }
 
 /// Sends data as far as the windows allow. Returns how much, or 0 if the stream was reset.
