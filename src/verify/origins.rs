@@ -172,6 +172,10 @@ impl Verifier<'_> {
             .and_then(|policy| serde_json::from_str(policy.spec_json.as_ref()?).ok())
             .unwrap_or_default();
         for (field, name) in FIELDS {
+            // kgateway names the policies of a field also where a setting of the rule itself takes its place.
+            if is_own_field(policy, field) {
+                continue;
+            }
             let expected = match field.split('.').try_fold(&spec, |at, step| at.get(step)) {
                 Some(_) => setters(policy, field),
                 None => BTreeSet::new(),
@@ -257,6 +261,16 @@ fn setters(policy: Option<&v1::EffectivePolicy>, field: &str) -> BTreeSet<String
     policies
         .map(|policy| format!("{}/{}", policy.namespace, policy.name))
         .collect()
+}
+
+/// Whether the Route itself sets a field, or a part of it.
+fn is_own_field(policy: Option<&v1::EffectivePolicy>, field: &str) -> bool {
+    let origins = policy.map(|policy| policy.origins.as_slice());
+    let mut of_objects = origins
+        .unwrap_or_default()
+        .iter()
+        .filter(|origin| !origin.object.is_empty());
+    of_objects.any(|origin| is_within(&origin.unit, field) || is_within(field, &origin.unit))
 }
 
 /// The policies that a route names for a field, as `namespace/name`.

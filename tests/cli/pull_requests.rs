@@ -482,6 +482,38 @@ fn a_rendered_chart_is_read_from_standard_input() {
 }
 
 #[test]
+fn an_object_that_the_api_server_would_refuse_is_a_new_finding() {
+    let folder = repository();
+    let at = folder.path();
+    let refused = "apiVersion: v1\nkind: Service\nmetadata: {name: more, namespace: shop, labels: {tier: 1}}\n";
+    fs::write(at.join("bakery/more.yaml"), refused).unwrap();
+    let diff = |revision: &str, format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+        command.args(["diff", "--git", revision, "bakery", "-o", format]);
+        command.current_dir(at).output().unwrap()
+    };
+    for (format, place) in [
+        ("markdown", "`bakery/more.yaml:1`"),
+        ("sarif", "\"uri\": \"bakery/more.yaml\""),
+    ] {
+        let output = diff("main", format);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(
+            text.contains("metadata.labels") && text.contains(place),
+            "{text}"
+        );
+    }
+    // It is none if it was there before.
+    git(at, &["add", "."]);
+    git(at, &["commit", "--quiet", "-m", "More"]);
+    let moved = at.join("bakery/policies/more.yaml");
+    fs::rename(at.join("bakery/more.yaml"), moved).unwrap();
+    let output = diff("HEAD", "markdown");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn losses_are_results_of_code_scanning() {
     let folder = repository();
     let at = folder.path();
