@@ -10,7 +10,9 @@ use super::object_cache::{ObjectCache, epoch, now, profile_problems};
 use super::values::change_world;
 use super::{AppError, Inputs};
 use crate::config::ControllerSettings;
-use crate::insight::{Code, LocalBackend, SourceProblem, SourceProblems, missing_crds};
+use crate::insight::{
+    Code, LocalBackend, SourceProblem, SourceProblems, missing_crds, missing_namespaces,
+};
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem, ProblemKind};
 use entail_core::profile::parse_documents;
@@ -26,6 +28,8 @@ pub struct LoadedInputs {
     /// A note for standard error: the policy kinds of manifests whose CRDs are missing, so that their
     /// defaults are not applied.
     pub note: Option<String>,
+    /// A note about Namespaces whose labels are not known; it is no finding.
+    pub missing_namespaces: Option<String>,
     /// Whether some input could not be read and `--allow-partial` is not set. The answers are
     /// correct for the readable inputs, but the command ends with exit code 3.
     pub incomplete: bool,
@@ -39,6 +43,7 @@ pub struct LoadedInputs {
 pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
     let mut cache = ObjectCache::new(read_profiles(&inputs.profiles, &inputs.controllers)?);
+    let mut without_files = None;
     let (problems, is_complete) = match &inputs.cluster {
         Some(access) => {
             cache = cache.with_kind_states();
@@ -48,6 +53,9 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             let manifests = Manifests::new(inputs.manifests.clone(), cache.scopes());
             let scan = manifests.with_limits(limits(inputs)).scan();
             let is_complete = !scan.is_partial();
+            without_files = (scan.files == 0 && scan.problems.is_empty())
+                .then(|| no_files(&inputs.manifests))
+                .flatten();
             cache.apply(scan.change);
             (source_problems(&scan.problems), is_complete)
         }
@@ -59,9 +67,11 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
         synced_at: now(),
     });
     let note = missing_crds(snapshot.world(), &[]);
+    let missing_namespaces = missing_namespaces(snapshot.world());
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
-    let warnings = warnings.map(ToString::to_string).chain(refused).collect();
+    let warnings = warnings.map(ToString::to_string).chain(refused);
+    let warnings = warnings.chain(without_files).collect();
     Ok(LoadedInputs {
         local: LocalBackend {
             snapshot: Arc::new(snapshot),
@@ -70,8 +80,17 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
         },
         warnings,
         note,
+        missing_namespaces,
         incomplete,
     })
+}
+
+/// Says that manifests have no files.
+fn no_files(manifests: &[PathBuf]) -> Option<String> {
+    let first = manifests.first()?.display();
+    Some(format!(
+        "{first}: there are no manifests: files of a directory are read if they end with .yaml, .yml or .json"
+    ))
 }
 
 /// Returns the limits of a manifest.

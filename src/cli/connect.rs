@@ -38,6 +38,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
     connect_with(source, |loaded| {
         print_warnings(&loaded.warnings);
         print_note(loaded.note.as_deref());
+        print_note(loaded.missing_namespaces.as_deref());
     })
 }
 
@@ -67,6 +68,7 @@ pub(super) fn connect_for_findings(source: &SourceArgs) -> Result<Connection, Cl
         let problems = loaded.local.source_problems.problems.iter();
         let others = problems.filter(|problem| problem.code.is_none());
         print_warnings(&others.map(ToString::to_string).collect::<Vec<_>>());
+        print_note(loaded.missing_namespaces.as_deref());
     })
 }
 
@@ -172,9 +174,15 @@ pub(super) fn compare(
         ..app::Inputs::default()
     };
     let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
-    print_note(before.note.as_deref());
-    if after.note != before.note {
-        print_note(after.note.as_deref());
+    for of in [
+        |loaded: &app::LoadedInputs| loaded.note.clone(),
+        |loaded: &app::LoadedInputs| loaded.missing_namespaces.clone(),
+    ] {
+        let (of_before, of_after) = (of(&before), of(&after));
+        print_note(of_before.as_deref());
+        if of_after != of_before {
+            print_note(of_after.as_deref());
+        }
     }
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());

@@ -38,7 +38,7 @@ pub use compare::{ChangeEffect, ChangeFilter, PreviewFn, compare, preview_change
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub(crate) use failure::{MAX_NAMED, shortened};
-pub use findings::{MAX_PLACES, list_findings, missing_crds};
+pub use findings::{MAX_PLACES, list_findings, missing_crds, missing_namespaces};
 pub(crate) use kind_names::is_name_of;
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};
 pub use part::{VisibleParts, visible_part};

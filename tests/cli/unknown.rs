@@ -508,3 +508,45 @@ fn references_that_fail_open_and_cannot_be_checked_are_told() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(text(&output.stdout).contains("name: authority"));
 }
+
+#[test]
+fn namespaces_whose_labels_are_not_known_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.yaml");
+    let selecting = MANIFESTS.replace(
+        "namespaces: {from: All}",
+        "namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}",
+    );
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    for (manifests, is_named) in [
+        (selecting.clone(), true),
+        (format!("{selecting}{namespace}"), false),
+        (MANIFESTS.to_owned(), false),
+    ] {
+        std::fs::write(&file, manifests).unwrap();
+        for command in ["get", "lint", "status"] {
+            let errors = text(&entail(&file, &[command]).stderr);
+            let note = "the manifests do not contain the Namespace `shop`";
+            assert_eq!(errors.contains(note), is_named, "{command}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_manifests_is_told_from_one_without_policies() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shop.yaml.tmpl"), MANIFESTS).unwrap();
+    let errors = text(&entail(folder.path(), &["get"]).stderr);
+    assert!(errors.contains("there are no manifests"), "{errors}");
+}
+
+#[test]
+fn no_policy_of_an_unknown_kind_is_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.yaml");
+    std::fs::write(&file, MANIFESTS).unwrap();
+    let output = entail(&file, &["get", "httproute/shop/shop", "--kind", "Timeout"]);
+    assert_eq!(output.status.code(), Some(3));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("no policy is known"), "{printed}");
+}

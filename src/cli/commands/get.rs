@@ -141,6 +141,8 @@ struct Printer<W: Write> {
     printed: usize,
     /// The number of paths without policies that a table omits.
     without_policy: usize,
+    /// Whether something is not known.
+    is_incomplete: bool,
     /// Whether a table omits paths without policies.
     skip_empty: bool,
     /// The kinds that are unknown on a path, by kind and message.
@@ -164,6 +166,7 @@ impl<W: Write> Printer<W> {
             style,
             printed: 0,
             without_policy: 0,
+            is_incomplete: false,
             skip_empty: true,
             unknown: BTreeMap::new(),
             held: Vec::new(),
@@ -184,6 +187,7 @@ impl<W: Write> Printer<W> {
     fn release(&mut self) -> Result<(), CliError> {
         self.is_held = false;
         let states: Vec<v1::KindState> = std::mem::take(&mut self.unknown).into_values().collect();
+        self.is_incomplete |= !states.is_empty();
         for line in incomplete_lines(&states, self.style) {
             writeln!(self.out, "{line}")?;
         }
@@ -198,6 +202,7 @@ impl<W: Write> Printer<W> {
     /// Prints the part before the first path.
     fn begin(&mut self, version: &v1::Version, states: &[v1::KindState]) -> Result<(), CliError> {
         let (version, kinds) = (proto_json::version(version), proto_json::kinds(states));
+        self.is_incomplete |= !states.is_empty();
         match self.format {
             Format::Table | Format::Wide => {
                 for line in incomplete_lines(states, self.style) {
@@ -275,11 +280,14 @@ impl<W: Write> Printer<W> {
         }
         match self.format {
             Format::Table | Format::Wide if self.printed == 0 => {
-                writeln!(
-                    self.out,
-                    "no policy on {}",
-                    count(self.without_policy, "path")
-                )?;
+                let known = match self.is_incomplete {
+                    true => "no policy is known",
+                    false => "no policy",
+                };
+                match self.without_policy {
+                    0 => writeln!(self.out, "{known}")?,
+                    paths => writeln!(self.out, "{known} on {}", count(paths, "path"))?,
+                }
             }
             Format::Table | Format::Wide if self.without_policy > 0 => {
                 let without_policy = count(self.without_policy, "more path");

@@ -2,6 +2,7 @@
 //! losses and conflicts (specification 1.4, 3.3, 9.2).
 
 mod missing_crds;
+mod missing_namespaces;
 mod page;
 mod patterns;
 mod routes;
@@ -9,6 +10,7 @@ mod suggestion;
 mod unprofiled;
 
 pub use missing_crds::missing_crds;
+pub use missing_namespaces::missing_namespaces;
 pub use page::MAX_PLACES;
 pub(super) use suggestion::hint as missing_target_hint;
 

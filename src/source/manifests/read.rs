@@ -224,6 +224,21 @@ fn read_pieces(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentErro
     documents
 }
 
+/// Whether a document configures Kustomize. It stands beside manifests, is no object of a cluster, and need not have a name
+/// or an apiVersion.
+fn is_kustomization(value: &Value, file: &str) -> bool {
+    let text = |field: &str| value.get(field).and_then(Value::as_str);
+    let group = text("apiVersion").map(|version| version.split('/').next().unwrap_or_default());
+    match group {
+        Some(group) => group == "kustomize.config.k8s.io",
+        None => {
+            let name = file.rsplit('/').next().unwrap_or_default();
+            let names = ["kustomization.yaml", "kustomization.yml"];
+            names.contains(&name) && text("kind").is_none_or(|kind| kind == "Kustomization")
+        }
+    }
+}
+
 fn not_utf8(text: &[u8], valid: usize) -> DocumentError {
     let before = text.iter().take(valid);
     let lines = before.filter(|byte| **byte == b'\n').count();
@@ -269,6 +284,9 @@ impl Reader {
             file: self.name.clone(),
             line,
         };
+        if is_kustomization(&value, &self.name) {
+            return;
+        }
         if let Some(object) = secret_name(&value, &location) {
             return self.parsed.objects.push(ManifestObject { object, line });
         }
@@ -435,6 +453,21 @@ items:
             assert!(!problem.contains("hunter2"), "{problem}");
             assert_eq!(parsed.problems.len(), 1);
         }
+    }
+
+    #[test]
+    fn kustomizations_are_no_objects() {
+        let read = |text: &str, name: &str| {
+            let parsed = read_objects(text, name);
+            (parsed.objects.len(), parsed.problems.len())
+        };
+        let named = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n";
+        assert_eq!(read(named, "any.yaml"), (0, 0));
+        let bare = "resources: [a.yaml]\n";
+        assert_eq!(read(bare, "overlays/prod/kustomization.yaml"), (0, 0));
+        assert_eq!(read(bare, "other.yaml"), (0, 1));
+        let object = "kind: Service\nmetadata: {name: a}\n";
+        assert_eq!(read(object, "kustomization.yaml"), (0, 1));
     }
 
     #[test]
