@@ -54,7 +54,7 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 /// Maximum number of headers: a header may take one byte on the wire, and more than a hundred in memory.
 const MAX_HEADERS: usize = 128;
 /// Memory of a header beside its name and its value, in bytes.
-const HEADER: usize = 96;
+const HEADER: usize = 200;
 
 /// All services, with the fast path in front.
 #[derive(Clone, Debug)]
