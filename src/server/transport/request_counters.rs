@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use tonic::Code;
 
+use crate::server::admission::limits::PROBE_REQUEST_BYTES;
 use crate::server::transport::executor::Priority;
 use entail_client::failure::CODES;
 
@@ -191,6 +192,7 @@ impl RpcMethod {
     /// Returns the maximum length of a message, in bytes, where `limit` is that of any.
     pub fn max_message(self, limit: usize) -> usize {
         match (self.service(), self.name()) {
+            (RpcService::Health, _) => limit.min(PROBE_REQUEST_BYTES),
             (RpcService::Policies, "BatchGetEffectivePolicies") => limit,
             (RpcService::Policies, _) => limit.min(SMALL_MESSAGE),
             _ => limit,
