@@ -56,9 +56,9 @@ impl From<Scan> for SourceUpdate {
             is_partial: scan.is_partial(),
             is_loading: false,
             problems: source_problems(&scan.problems),
+            // A scan that could read all is in sync with the files.
+            synced_at: scan.is_in_sync().then(Instant::now),
             change: scan.change,
-            // A completed scan is in sync with the files.
-            synced_at: Some(Instant::now()),
         }
     }
 }
@@ -79,7 +79,7 @@ impl From<cluster::ClusterUpdate> for SourceUpdate {
 /// Publishes a snapshot after every change of the source.
 ///
 /// The `synced_at` of a snapshot is the time at which its source was last in sync: for files, the
-/// last scan that found a change; for a cluster, the oldest of the times at which each kind last
+/// last scan that found a change and could read all; for a cluster, the oldest of the times at which each kind last
 /// received an event. If only `synced_at` changes, the snapshot keeps its generation.
 pub(super) struct Reconciler {
     pub shared: SharedState,

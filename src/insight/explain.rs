@@ -375,10 +375,7 @@ fn warnings(world: &World, kind: &PolicyKind, chain: &AttachmentChain) -> Vec<St
 
 fn node(world: &World, attachments: &NodeAttachments<'_>) -> v1::AttachedNode {
     v1::AttachedNode {
-        node: match attachments.level {
-            Level::Root => "Root".to_owned(),
-            _ => world.topology().describe(attachments.node),
-        },
+        node: world.topology().describe(attachments.node),
         level: attachments.level.to_string(),
         precedes_child_routes: attachments.precedes_child_routes,
         policies: attachments

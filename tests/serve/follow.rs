@@ -62,6 +62,12 @@ async fn a_changed_file_changes_the_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_keeps_the_answer_and_is_reported() {
     let running = start(|_| {}).await;
+    let synced_at = async || {
+        let reply = running.get(by_path(PATH)).await.unwrap();
+        let synced_at = reply.synced_at.unwrap();
+        (synced_at.seconds, synced_at.nanos)
+    };
+    let before = synced_at().await;
     put(&running, "policies.yaml", "{{{ not yaml: [\n\t\"");
     let status = async || {
         let mut insight = running.insight();
@@ -85,10 +91,12 @@ async fn a_broken_file_keeps_the_answer_and_is_reported() {
     );
     assert!(problems[0].message.contains("last good"), "{problems:?}");
     assert_eq!(current(&running).await, 1);
+    assert_eq!(synced_at().await, before, "the file was not read");
     assert!(running.health(&running.address, "").await);
 
     put(&running, "policies.yaml", &policies(3));
     until(&running, 3).await;
+    assert!(synced_at().await > before);
     assert!(status().await.problems.is_empty());
     std::fs::remove_file(running.manifests().join("policies.yaml")).unwrap();
     let started = Instant::now();

@@ -54,4 +54,9 @@ impl Scan {
             may_hide_objects && !problem.kept_last_good
         })
     }
+
+    /// Returns whether nothing stands for an earlier version of what could not be read.
+    pub fn is_in_sync(&self) -> bool {
+        !self.problems.iter().any(|problem| problem.kept_last_good)
+    }
 }

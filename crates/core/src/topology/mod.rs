@@ -307,9 +307,14 @@ impl Topology {
     }
 
     /// The name of a node as in specification 11.16. A section is written as in references: the name of a
-    /// listener or rule, the index of a rule without a name, or the number of a port.
+    /// listener or rule, the index of a rule without a name, or the number of a port. The root node, which is no object, is
+    /// `Root`.
     pub fn describe(&self, node: NodeId) -> String {
         let key = self.key(node);
+        // Every object has a name.
+        if key.object.name.is_empty() {
+            return Level::Root.as_str().to_owned();
+        }
         let rule_name = |index: u32| {
             let route = self.routes.get(*self.route_index.get(&key.object)?)?;
             route.rules.get(index as usize)?.name.as_ref()
