@@ -53,9 +53,9 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             let manifests = Manifests::new(inputs.manifests.clone(), cache.scopes());
             let scan = manifests.with_limits(limits(inputs)).scan();
             let is_complete = !scan.is_partial();
-            without_files = (scan.files == 0 && scan.problems.is_empty())
-                .then(|| no_files(&inputs.manifests))
-                .flatten();
+            if scan.files == 0 && scan.problems.is_empty() {
+                without_files = inputs.manifests.first().map(|first| no_files(first));
+            }
             cache.apply(scan.change);
             (source_problems(&scan.problems), is_complete)
         }
@@ -86,11 +86,11 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
 }
 
 /// Says that manifests have no files.
-fn no_files(manifests: &[PathBuf]) -> Option<String> {
-    let first = manifests.first()?.display();
-    Some(format!(
+fn no_files(first: &Path) -> String {
+    let first = first.display();
+    format!(
         "{first}: there are no manifests: files of a directory are read if they end with .yaml, .yml or .json"
-    ))
+    )
 }
 
 /// Returns the limits of a manifest.

@@ -79,8 +79,8 @@ impl From<cluster::ClusterUpdate> for SourceUpdate {
 /// Publishes a snapshot after every change of the source.
 ///
 /// The `synced_at` of a snapshot is the time at which its source was last in sync: for files, the
-/// last scan that found a change and could read all; for a cluster, the oldest of the times at which each kind last
-/// received an event. If only `synced_at` changes, the snapshot keeps its generation.
+/// last scan that found a change and could read all; for a cluster, the oldest of the times at which
+/// each kind last received an event. If only `synced_at` changes, the snapshot keeps its generation.
 pub(super) struct Reconciler {
     pub shared: SharedState,
     pub source_problems: watch::Sender<Arc<SourceProblems>>,

@@ -108,6 +108,14 @@ fn print_note(note: Option<&str>) {
     }
 }
 
+/// Prints the notes about two sets of manifests; one note if they are equal.
+fn print_notes(before: Option<&str>, after: Option<&str>) {
+    print_note(before);
+    if after != before {
+        print_note(after);
+    }
+}
+
 fn print_warnings(warnings: &[String]) {
     for warning in warnings {
         console::print_error(&format!("warning: {warning}"));
@@ -174,16 +182,10 @@ pub(super) fn compare(
         ..app::Inputs::default()
     };
     let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
-    for of in [
-        |loaded: &app::LoadedInputs| loaded.note.clone(),
-        |loaded: &app::LoadedInputs| loaded.missing_namespaces.clone(),
-    ] {
-        let (of_before, of_after) = (of(&before), of(&after));
-        print_note(of_before.as_deref());
-        if of_after != of_before {
-            print_note(of_after.as_deref());
-        }
-    }
+    print_notes(before.note.as_deref(), after.note.as_deref());
+    let namespaces = [&before, &after].map(|loaded| loaded.missing_namespaces.as_deref());
+    let [before_namespaces, after_namespaces] = namespaces;
+    print_notes(before_namespaces, after_namespaces);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());
     Ok(Comparison {

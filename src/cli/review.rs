@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::levels::kind_name;
 use super::policies::short_kind;
 use super::render::changes::{is_lost, path_end};
-use super::render::findings::{about_input, of_inputs};
+use super::render::findings::{FileLocation, about_input, file_location_in, of_inputs};
 use super::session::is_selected;
 use crate::api::v1;
 use crate::insight::{
@@ -365,17 +365,20 @@ fn is_of_kinds(finding: &v1::Finding, kinds: &[String]) -> bool {
 }
 
 /// The findings that others do not have: of another reason or object, or at more places. Messages name other objects, and
-/// change with them. Findings that are about no object are told apart by their files.
+/// change with them. Findings without an object are compared by the name of their file.
 fn without<'f>(
     findings: &'f [v1::Finding],
     others: &[v1::Finding],
 ) -> impl Iterator<Item = &'f v1::Finding> {
     let key = |finding: &v1::Finding| {
-        let about = match finding.object.is_empty() {
-            true => file_name(&finding.location).to_owned(),
-            false => finding.object.clone(),
+        let about = match file_location_in(&finding.location) {
+            // The name of a file is the same in both sets of manifests.
+            Some(FileLocation { file, .. }) if finding.object.is_empty() => {
+                file.rsplit('/').next().unwrap_or_default()
+            }
+            _ => &finding.object,
         };
-        (finding.reason.clone(), about)
+        (finding.reason.clone(), about.to_owned())
     };
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for other in others {
@@ -388,15 +391,6 @@ fn without<'f>(
         *before = before.saturating_sub(count);
         is_new
     })
-}
-
-/// The name of the file of a location, which is the same in both sets of manifests.
-fn file_name(location: &str) -> &str {
-    let path = match location.rsplit_once(':') {
-        Some((path, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => path,
-        _ => location,
-    };
-    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Paths of rules and backends by their ends.

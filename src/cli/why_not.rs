@@ -13,7 +13,7 @@ use super::render::spec::origin_name;
 use super::render::text::Style;
 use super::session::{Session, unknown_states};
 use crate::api::v1;
-use crate::insight::PAGE_SIZE;
+use crate::insight::{PAGE_SIZE, abridged};
 use entail_core::model::{PathName, Root, RuleStep, TrafficPath};
 
 /// Maximum number of values and paths that an answer names.
@@ -233,10 +233,10 @@ impl Question<'_> {
                 (true, _) => {
                     "it is in effect: policies of this kind are listed, not merged".to_owned()
                 }
-                (_, true) => format!("it is in effect: it sets {}", named(&set)),
+                (_, true) => format!("it is in effect: it sets {}", abridged(&set, MAX_NAMED)),
                 (_, false) => format!(
                     "it is in effect in part: it sets {}, and others override the rest",
-                    named(&set)
+                    abridged(&set, MAX_NAMED)
                 ),
             };
         } else if !has_losses {
@@ -288,11 +288,11 @@ impl Question<'_> {
             condition: "NotAttachedOnPath",
             finding: match nodes.is_empty() {
                 true => format!("it is attached to no object, so `{}` is not below one", self.name),
-                false => format!("it is attached to {}, and no path of `{}` goes through that", named(&nodes), self.name),
+                false => format!("it is attached to {}, and no path of `{}` goes through that", abridged(&nodes, MAX_NAMED), self.name),
             },
             details: match shown.is_empty() {
                 true => Vec::new(),
-                false => vec![format!("the paths go through {}", named(&shown))],
+                false => vec![format!("the paths go through {}", abridged(&shown, MAX_NAMED))],
             },
             changes: vec!["name one of these objects, or their Namespace, in a target reference of the policy".to_owned()],
             ..WhyNot::default()
@@ -371,20 +371,6 @@ fn remedy_of(outcome: &str) -> &'static str {
         "NoProfile" => "write a profile for the kind (docs/profiles.md)",
         "SelectorNotEvaluated" => "simplify the selector",
         _ => "see the message: the policy's controller gave it",
-    }
-}
-
-/// Some names as text; the others are counted.
-fn named(names: &[&str]) -> String {
-    let shown = names
-        .iter()
-        .take(MAX_NAMED)
-        .copied()
-        .collect::<Vec<_>>()
-        .join(", ");
-    match names.len().saturating_sub(MAX_NAMED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Queries and responses as protobuf messages, for the services and the commands.
 
+mod abridged;
 mod absent;
 mod assertions;
 mod backend;
@@ -27,6 +28,7 @@ mod visible;
 mod warnings;
 mod waypoints;
 
+pub(crate) use abridged::abridged;
 pub use assertions::{
     AssertionChecker, BrokenAssertion, MAX_SAMPLES, NOT_CHECKED, assertion_findings, broken_by,
     check_assertions, is_of_result, today,

@@ -8,7 +8,7 @@ use super::lookup::{is_requested, requested_kinds, unknown_kinds};
 use super::paths::page;
 use super::visible::visible_paths;
 use super::waypoints::idle_references;
-use super::{Failure, Visibility, parameters};
+use super::{Failure, Visibility, abridged, parameters};
 use crate::api::{policy_ref, v1};
 use crate::snapshot::Snapshot;
 use entail_core::attach::{AttachmentGroup, ReferenceOutcome};
@@ -272,12 +272,12 @@ fn enforcement_message(status: &PolicyStatus) -> String {
     } else {
         format!(" by {}", by.join(", "))
     };
-    let units = shortened(&status.overridden_units, MAX_NAMED_UNITS);
+    let units = abridged(&status.overridden_units, MAX_NAMED_UNITS);
     format!(
         "{units} overridden{by} on {} of {} paths: {}",
         status.overridden_paths,
         status.paths,
-        shortened(
+        abridged(
             &status.overridden_path_names,
             status
                 .overridden_paths
@@ -287,14 +287,6 @@ fn enforcement_message(status: &PolicyStatus) -> String {
         " and more"
     } else {
         ""
-    }
-}
-
-fn shortened(items: &[String], most: usize) -> String {
-    let first: Vec<&str> = items.iter().take(most).map(String::as_str).collect();
-    match items.len().saturating_sub(most) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

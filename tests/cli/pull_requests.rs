@@ -504,7 +504,7 @@ fn an_object_that_the_api_server_would_refuse_is_a_new_finding() {
             "{text}"
         );
     }
-    // It is none if it was there before.
+    // A finding that was there before is not new.
     git(at, &["add", "."]);
     git(at, &["commit", "--quiet", "-m", "More"]);
     let moved = at.join("bakery/policies/more.yaml");

@@ -91,8 +91,7 @@ fn object_named(
 }
 
 /// Returns the changes from one world to another, and the kinds that are unknown on a compared path, or on one that
-/// only one of them has.
-/// Equal changes form one entry with all their paths.
+/// only one of them has. Equal changes form one entry with all their paths.
 pub fn compare(
     before: &PathEngine,
     after: &PathEngine,

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::text::{count, line, listed, longest, short};
+use super::text::{count, line, longest, short};
 use super::{ChangedObject, NameScope};
 use crate::api::v1;
+use crate::insight::abridged;
 use crate::snapshot::Snapshot;
 use entail_core::model::{PathName, Root};
 
@@ -175,7 +176,7 @@ fn loss_text(own: &OwnPolicies<'_>, key: &LossKey, loss: &Loss, at_least: bool) 
         .iter()
         .map(|unit| format!("\"{unit}\""))
         .collect();
-    let units = listed(&units, MAX_NAMED);
+    let units = abridged(&units, MAX_NAMED);
     let from = match own.is_alone_in(key) {
         true => String::new(),
         false => format!(" of {}", policies_text(object.names, &key.kind, &key.from)),

@@ -16,8 +16,8 @@ pub use scope::NameScope;
 pub use text::line;
 
 use self::text::count;
-use super::ChangeEffect;
 use super::absent::query_name;
+use super::{ChangeEffect, abridged};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::model::ObjectKey;
@@ -112,7 +112,7 @@ fn not_known(
     reasons.sort();
     reasons.dedup();
     (!reasons.is_empty()).then(|| {
-        let reasons = text::listed(&reasons, 3);
+        let reasons = abridged(&reasons, 3);
         line(&format!("not all effects are known: {reasons}"))
     })
 }

@@ -45,15 +45,6 @@ pub(super) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// The first items of a list, and how many there are besides.
-pub(super) fn listed(items: &[String], most: usize) -> String {
-    let first: Vec<&str> = items.iter().take(most).map(String::as_str).collect();
-    match items.len().saturating_sub(most) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
-    }
-}
-
 /// A kind without its group.
 pub(super) fn short(kind: &str) -> &str {
     kind.split('.').next().unwrap_or(kind)
@@ -98,8 +89,8 @@ mod tests {
     #[test]
     fn lists_are_cut_and_counted() {
         let items: Vec<String> = ["a", "b", "c"].map(str::to_owned).to_vec();
-        assert_eq!(listed(&items, 3), "a, b, c");
-        assert_eq!(listed(&items, 2), "a, b and 1 more");
+        assert_eq!(crate::insight::abridged(&items, 3), "a, b, c");
+        assert_eq!(crate::insight::abridged(&items, 2), "a, b and 1 more");
         assert_eq!(
             (count(1, "path"), count(0, "path")),
             ("1 path".into(), "0 paths".into())

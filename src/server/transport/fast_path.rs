@@ -242,15 +242,28 @@ impl FastPathService {
         let is_stream = method.service() == RpcService::Other;
         let hold = connection.filter(|_| !is_stream);
         let arriving = Arriving {
-            hold: hold.map(|connection| SharedHold::new(connection.bytes.hold_any(0))),
-            client: connection.map(|connection| (Arc::clone(connection), self.bounds())),
             timer: match is_stream {
                 true => ArrivalTimer::of_parts(self.0.timeout),
                 false => ArrivalTimer::of_message(self.0.arrival),
             },
-            max_message: method.max_message(self.0.request_bytes),
+            ..self.arriving(method, connection, hold.map(|it| it.bytes.hold_any(0)))
         };
         self.forward(request, BufferedBody::default(), arriving)
+    }
+
+    /// What bounds a message that has not arrived.
+    fn arriving(
+        &self,
+        method: RpcMethod,
+        connection: Option<&Arc<ConnectionEntry>>,
+        hold: Option<Hold>,
+    ) -> Arriving {
+        Arriving {
+            hold: hold.map(SharedHold::new),
+            client: connection.map(|it| (Arc::clone(it), self.bounds())),
+            timer: ArrivalTimer::of_message(self.0.arrival),
+            max_message: method.max_message(self.0.request_bytes),
+        }
     }
 
     fn record(&self, rejection: Rejection, connection: Option<&Arc<ConnectionEntry>>) {
@@ -543,13 +556,7 @@ impl ResponseFuture {
         let connection = self.connection.as_ref();
         let hold = pending.hold.take();
         let hold = hold.or_else(|| connection.map(|it| it.bytes.hold_any(read.len())));
-        let bounds = self.service_handle.bounds();
-        let arriving = Arriving {
-            hold: hold.map(SharedHold::new),
-            client: connection.map(|it| (Arc::clone(it), bounds)),
-            timer: ArrivalTimer::of_message(self.service_handle.0.arrival),
-            max_message: self.method.max_message(self.service_handle.0.request_bytes),
-        };
+        let arriving = self.service_handle.arriving(self.method, connection, hold);
         self.state = self.service_handle.forward(request, read, arriving);
         None
     }

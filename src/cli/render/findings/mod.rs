@@ -56,9 +56,11 @@ struct Finding {
 
 /// Where a finding is, if a file is known.
 #[derive(Debug, PartialEq)]
-struct FileLocation<'f> {
-    file: &'f str,
-    line: Option<u32>,
+pub(in crate::cli) struct FileLocation<'f> {
+    /// The path of the file.
+    pub(in crate::cli) file: &'f str,
+    /// The number of the line, from 1.
+    pub(in crate::cli) line: Option<u32>,
 }
 
 /// Prints a report, or its findings in a format of CI systems, and the kinds that are incomplete.
@@ -245,7 +247,7 @@ fn severity_of(finding: &v1::Finding) -> Severity {
 }
 
 /// Splits a location into file and line.
-fn file_location_in(location: &str) -> Option<FileLocation<'_>> {
+pub(in crate::cli) fn file_location_in(location: &str) -> Option<FileLocation<'_>> {
     let numbered = location.rsplit_once(':').and_then(|(file, line)| {
         Some(FileLocation {
             file,
