@@ -216,7 +216,7 @@ function Unit({ kind, unit, changed }: { kind: string; unit: UnitExplanation; ch
 /** What must not be overlooked about an effective policy: what is unknown, rejected or not computed. */
 export function Problems({ policy }: { policy: EffectivePolicy }) {
   const kind = kindOf(policy);
-  const holds = ["SelectorNotEvaluated", "ReferenceNotChecked", "PolicyUnreadable"].includes(policy.unknown?.reason ?? "");
+  const holds = ["SelectorNotEvaluated", "BackendFilterNotEvaluated", "ReferenceNotChecked", "PolicyUnreadable"].includes(policy.unknown?.reason ?? "");
   return (
     <>
       {policy.unknown && (

@@ -369,7 +369,10 @@ fn remedy_of(outcome: &str) -> &'static str {
         "Invalid" => "correct the spec as the message says",
         "Untrusted" => "apply it with an account that may write the target",
         "NoProfile" => "write a profile for the kind (docs/profiles.md)",
-        "SelectorNotEvaluated" => "simplify the selector",
+        "SelectorNotEvaluated" => {
+            "target objects by name in the place of workloads, where the kind can"
+        }
+        "BackendFilterNotEvaluated" => "move the filter from the backendRef to its rule",
         _ => "see the message: the policy's controller gave it",
     }
 }

@@ -89,6 +89,7 @@ codes! {
     DelegationNotFollowed = "E043", Warning, "A rule delegates to other Routes, and that is not followed";
     ReferenceNotChecked = "E044", Warning, "It is not known whether an object that a policy uses exists";
     PolicyUnreadable = "E045", Warning, "Parts of a policy cannot be read";
+    BackendFilterNotEvaluated = "E046", Warning, "A filter of a backendRef references a policy";
 
     // Gateways and Routes.
     ListenerConflict = "E050", Warning, "Listeners of a Gateway conflict";
@@ -199,6 +200,7 @@ impl From<UnknownReason> for Code {
             UnknownReason::FilterUnknown => Code::FilterUnknown,
             UnknownReason::DelegationNotFollowed => Code::DelegationNotFollowed,
             UnknownReason::SelectorNotEvaluated => Code::SelectorNotEvaluated,
+            UnknownReason::BackendFilterNotEvaluated => Code::BackendFilterNotEvaluated,
             UnknownReason::ReferenceNotChecked => Code::ReferenceNotChecked,
             UnknownReason::PolicyUnreadable => Code::PolicyUnreadable,
         }

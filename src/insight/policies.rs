@@ -170,7 +170,9 @@ pub(super) fn accepted(
     let (outcome, reason) = kind.outcome(index);
     let status = match outcome {
         Outcome::Accepted => "True",
-        Outcome::SelectorNotEvaluated | Outcome::NoProfile => "Unknown",
+        Outcome::SelectorNotEvaluated | Outcome::BackendFilterNotEvaluated | Outcome::NoProfile => {
+            "Unknown"
+        }
         _ => "False",
     };
     let first = references.iter().find(|r| r.outcome == outcome);

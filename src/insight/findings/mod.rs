@@ -234,6 +234,7 @@ fn code_of(outcome: Outcome) -> Option<Code> {
         Outcome::TargetNotFound => Some(Code::TargetNotFound),
         Outcome::Conflicted => Some(Code::Conflicted),
         Outcome::SelectorNotEvaluated => Some(Code::SelectorNotEvaluated),
+        Outcome::BackendFilterNotEvaluated => Some(Code::BackendFilterNotEvaluated),
         Outcome::NoProfile => Some(Code::NoProfile),
     }
 }

@@ -91,6 +91,28 @@ fn unchecked(said: &EffectivePolicy) -> BTreeSet<String> {
     policies.map(ToString::to_string).collect()
 }
 
+/// What is to be told beside an answer and what is, if they differ: the policies whose references were not checked, and
+/// those that filters of backendRefs name. Others may be told with them.
+fn told_beside(
+    (not_checked, of_backends): (&BTreeSet<String>, &BTreeSet<String>),
+    said: &EffectivePolicy,
+    (kind, path): (&str, &str),
+) -> Option<(Value, Value)> {
+    let named_by_filter = said.unknown.iter().filter(|unknown| {
+        let named = "a filter of a backendRef references";
+        unknown.message.contains(named)
+    });
+    let named = named_by_filter.flat_map(|unknown| &unknown.policies);
+    let named = named.map(ToString::to_string).collect();
+    let compared = [(not_checked, unchecked(said)), (of_backends, named)];
+    let mut wrong = compared.into_iter().filter(|(expected, told)| {
+        !expected.is_subset(told) || expected.is_empty() != told.is_empty()
+    });
+    let (expected, _) = wrong.next()?;
+    let expect = json!({"effective": [{"path": path, "undecided": {kind: expected}}]});
+    Some((expect, json!(format!("{:?}", said.unknown))))
+}
+
 /// What the evaluator expects on a path and what entail says, if they differ.
 fn difference(
     placed: &AttachedKind,
@@ -134,13 +156,8 @@ fn difference(
         let expect = json!({"effective": [{"path": path, "unknown": kinds}]});
         return Some((expect, json!(format!("{:?}", said.unknown))));
     }
-    let unchecked = unchecked(said);
-    // Policies that select workloads may be told beside them.
-    let is_told = folded.unchecked.is_subset(&unchecked);
-    if !is_told || folded.unchecked.is_empty() != unchecked.is_empty() {
-        let kinds = json!({kind.as_str(): folded.unchecked});
-        let expect = json!({"effective": [{"path": path, "undecided": kinds}]});
-        return Some((expect, json!(format!("{:?}", said.unknown))));
+    if let Some(wrong) = told_beside((&folded.unchecked, &scene.of_backends), said, (&kind, path)) {
+        return Some(wrong);
     }
     other(
         "listed",

@@ -13,6 +13,7 @@ use super::losses::meet;
 use super::place::{AttachedKind, PathView};
 use super::policy::{Policy, names};
 use super::settings::{Class, Granularity, Settings};
+use super::targets::Outcome;
 use super::unmerged;
 
 /// The status of one policy.
@@ -100,7 +101,14 @@ fn count(
     folded: &BTreeMap<&String, Folded>,
     policy: &Policy,
 ) -> Count {
-    let mut count = Count::default();
+    let attached = placed.policies.iter();
+    let attached = attached.filter(|attached| attached.policy.name == policy.name);
+    let mut outcomes = attached.flat_map(|attached| &attached.references.outcomes);
+    let of_backend = outcomes.any(|(_, outcome)| matches!(outcome, Outcome::NotEvaluated(_)));
+    let mut count = Count {
+        unknown: of_backend.then_some("BackendFilterNotEvaluated"),
+        ..Count::default()
+    };
     let held = placed.held(&policy.name);
     for (path, scene) in scenes {
         // Of both reasons, the first in order.

@@ -60,6 +60,7 @@ fn about_policies(
         "RefNotPermitted",
         "Conflicted",
         "SelectorNotEvaluated",
+        "BackendFilterNotEvaluated",
         "Overridden",
         "NoScope",
         "NoWaypoint",
@@ -122,6 +123,7 @@ fn expected(placed: &AttachedKind, attached: &Attached, status: &Status) -> Vec<
             Outcome::Invalid => Some(finding(Error, "Invalid", field)),
             Outcome::RefNotPermitted => Some(finding(Error, "RefNotPermitted", field)),
             Outcome::TargetNotFound => Some(finding(Error, "TargetNotFound", field)),
+            Outcome::NotEvaluated(_) => Some(finding(Warning, "BackendFilterNotEvaluated", field)),
             // Of a policy that its controller does not accept, that is all that is said.
             Outcome::Found(places) if attached.distrusted.is_none() && lost(places) => {
                 Some(finding(Warning, "Conflicted", field))

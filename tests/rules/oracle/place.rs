@@ -103,6 +103,8 @@ pub struct PathView {
     pub rejected: BTreeMap<String, String>,
     /// Those among them that are refused for what they are merged to (2.13).
     pub refused: BTreeSet<String>,
+    /// Those that filters of backendRefs of its rules name (2.8).
+    pub of_backends: BTreeSet<String>,
     /// The Gateway or mesh root of the path.
     pub root: Option<String>,
     places: BTreeSet<Place>,
@@ -337,6 +339,9 @@ impl<'w> AttachedKind<'w> {
             (Some(Outcome::Invalid), _) => no("Invalid"),
             (Some(Outcome::RefNotPermitted), _) => no("RefNotPermitted"),
             (Some(Outcome::TargetNotFound) | None, _) => no("TargetNotFound"),
+            (Some(Outcome::NotEvaluated(_)), _) => {
+                ("Unknown", "BackendFilterNotEvaluated".to_owned())
+            }
         }
     }
 
@@ -407,17 +412,17 @@ impl<'w> AttachedKind<'w> {
             true => self.has_attached(&seen) || self.has_attached(&hidden),
             false => by_controller || (!serves && self.acts(&all, namespace, &hidden).1),
         };
-        let scope = acts && if above { wide } else { ends };
         let inherited_only = if above { !wide } else { !full };
         PathView {
             rejected: only_if(acts && !inherited_only, rejected),
             refused: only_if(acts, refused),
+            of_backends: only_if(acts && !unknown, self.of_backends(&open)),
             acts,
             unknown,
             own: own_fields(&self.kind, self.objects, &steps),
             replacements: replacements(&self.kind, self.objects, &steps),
             inherited_only,
-            scope,
+            scope: acts && if above { wide } else { ends },
             root,
             nodes,
             downwards,
@@ -426,6 +431,21 @@ impl<'w> AttachedKind<'w> {
             delegates,
             children: hidden.into_iter().map(|(place, _)| place).collect(),
         }
+    }
+
+    /// The policies that are trusted and valid, and that filters of backendRefs of rules name.
+    fn of_backends(&self, open: &[(Place, String)]) -> BTreeSet<String> {
+        let is_open = |rule: &String| open.iter().any(|(place, _)| place.node == *rule);
+        let valid = self.policies.iter();
+        let valid = valid.filter(|a| !a.policy.invalid && a.distrusted.is_none());
+        let named = valid.filter(|attached| {
+            let mut outcomes = attached.references.outcomes.iter();
+            outcomes.any(|(_, outcome)| match outcome {
+                Outcome::NotEvaluated(rules) => rules.iter().any(is_open),
+                _ => false,
+            })
+        });
+        named.map(|attached| attached.policy.name.clone()).collect()
     }
 
     /// The policies that stand at the places of a path, and the names of those that are refused for what they are

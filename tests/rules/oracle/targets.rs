@@ -29,6 +29,8 @@ pub enum Outcome {
     Invalid,
     RefNotPermitted,
     TargetNotFound,
+    /// Filters of backendRefs of these rules (2.8).
+    NotEvaluated(Vec<String>),
 }
 
 /// The references of a policy.
@@ -96,9 +98,15 @@ pub fn references(kind: &Settings, objects: &Objects, policy: &Found) -> Referen
     if kind.by_filter {
         let filters = resolver.filters();
         let field = "filter".to_owned();
+        let of_backends = resolver.rules_of_backend_filters();
         if !filters.is_empty() {
-            all.outcomes.push((field, Outcome::Found(filters)));
-        } else if !written {
+            all.outcomes
+                .push((field.clone(), Outcome::Found(filters.clone())));
+        }
+        if !of_backends.is_empty() {
+            let outcome = Outcome::NotEvaluated(of_backends);
+            all.outcomes.push((field, outcome));
+        } else if filters.is_empty() && !written {
             all.outcomes.push((field, Outcome::TargetNotFound));
         }
     } else if kind.by_namespace && !written {
@@ -108,6 +116,11 @@ pub fn references(kind: &Settings, objects: &Objects, policy: &Found) -> Referen
         all.malformed = true;
     }
     all
+}
+
+/// The items of a list, if it is one.
+fn each(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
 }
 
 /// Null, an empty string, an empty list and an empty object (11.45).
@@ -145,13 +158,7 @@ impl Resolver<'_> {
             let rules = route.body["spec"]["rules"].as_array();
             for (number, rule) in rules.into_iter().flatten().enumerate() {
                 for (filter, item) in rule["filters"].as_array().into_iter().flatten().enumerate() {
-                    let named = &item["extensionRef"];
-                    let ours = item["type"] == "ExtensionRef"
-                        && named["group"] == *self.policy.group
-                        && named["kind"] == *self.policy.kind
-                        && named["name"] == *self.policy.name
-                        && route.namespace == self.policy.namespace;
-                    if ours {
+                    if self.is_named_by(item) && route.namespace == self.policy.namespace {
                         let mut place = whole(format!("{}##{number}", route.key()));
                         place.filter = Some(filter);
                         places.push(place);
@@ -160,6 +167,30 @@ impl Resolver<'_> {
             }
         }
         places
+    }
+
+    /// Whether a filter names the policy, by its name alone.
+    fn is_named_by(&self, filter: &Value) -> bool {
+        let named = &filter["extensionRef"];
+        filter["type"] == "ExtensionRef"
+            && named["group"] == *self.policy.group
+            && named["kind"] == *self.policy.kind
+            && named["name"] == *self.policy.name
+    }
+
+    /// The rules with a backendRef of which a filter names the policy (2.8).
+    fn rules_of_backend_filters(&self) -> Vec<String> {
+        let routes = self.objects.all();
+        let routes = routes.filter(|route| route.namespace == self.policy.namespace);
+        let rules = routes.flat_map(|route| {
+            let rules = each(&route.body["spec"]["rules"]).enumerate();
+            rules.map(move |(number, rule)| (format!("{}##{number}", route.key()), rule))
+        });
+        let named = rules.filter(|(_, rule)| {
+            let mut filters = each(&rule["backendRefs"]).flat_map(|one| each(&one["filters"]));
+            filters.any(|filter| self.is_named_by(filter))
+        });
+        named.map(|(rule, _)| rule).collect()
     }
 
     /// The kind that a reference names, with its group (3.1).

@@ -306,19 +306,29 @@ fn spell(rng: &mut Rng, kind: &Settings, reference: &mut Value) {
     }
 }
 
-/// Lets rules name policies of the kind by filters, and permits references between namespaces.
+/// Lets a rule or a backendRef name a policy of the kind by a filter.
+fn add_filter(rng: &mut Rng, kind: &Settings, holder: &mut Value) {
+    let name = format!("p{}", rng.below(8));
+    let named = json!({"group": GROUP, "kind": kind.kind, "name": name});
+    if holder["filters"].is_null() {
+        holder["filters"] = json!([]);
+    }
+    let filters = holder["filters"].as_array_mut().unwrap();
+    filters.push(json!({"type": "ExtensionRef", "extensionRef": named}));
+}
+
+/// Lets rules and backendRefs name policies of the kind by filters, and permits references between namespaces.
 pub fn objects(rng: &mut Rng, kind: &Settings, objects: &mut Vec<Value>) {
     if kind.by_filter {
         for route in objects.iter_mut().filter(|o| o["kind"] == "HTTPRoute") {
             for rule in route["spec"]["rules"].as_array_mut().into_iter().flatten() {
                 for _ in 0..rng.below(3) {
-                    let name = format!("p{}", rng.below(8));
-                    let named = json!({"group": GROUP, "kind": kind.kind, "name": name});
-                    let filter = json!({"type": "ExtensionRef", "extensionRef": named});
-                    if rule["filters"].is_null() {
-                        rule["filters"] = json!([]);
+                    add_filter(rng, kind, rule);
+                }
+                for backend in rule["backendRefs"].as_array_mut().into_iter().flatten() {
+                    if rng.percent(20) {
+                        add_filter(rng, kind, backend);
                     }
-                    rule["filters"].as_array_mut().unwrap().push(filter);
                 }
             }
         }

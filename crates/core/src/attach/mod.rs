@@ -57,7 +57,10 @@ pub enum AttachmentGroup {
     /// Policies attached by filter, with the index of the filter in its rule. The first filter is the
     /// most specific (specification 3.1).
     Filter(std::cmp::Reverse<u32>),
-    /// Policies that select workloads. They do not act; answers name them (specification 2.8).
+    /// Policies that a filter of a backendRef of the rule references, of a kind with a profile. They are not evaluated;
+    /// answers name them (specification 2.8).
+    BackendFilter,
+    /// Policies that select workloads. They are not evaluated; answers name them (specification 2.8).
     Selecting,
 }
 
@@ -70,8 +73,18 @@ impl AttachmentGroup {
             | AttachmentGroup::Port
             | AttachmentGroup::Whole
             | AttachmentGroup::Filter(_)
+            | AttachmentGroup::BackendFilter
             | AttachmentGroup::Selecting => true,
         }
+    }
+
+    /// Whether policies of the group are evaluated. Answers only name the others, so they take part in no conflict
+    /// (specification 2.8).
+    pub fn is_evaluated(&self) -> bool {
+        !matches!(
+            self,
+            AttachmentGroup::BackendFilter | AttachmentGroup::Selecting
+        )
     }
 }
 
@@ -83,10 +96,10 @@ pub(crate) struct Context<'a> {
     policy: &'a Policy,
 }
 
-/// The route rules, and for kinds without a profile the backendRefs, that reference policies of a kind by
-/// ExtensionRef filter, by policy, each with the index of the filter in its rule or backendRef.
+/// The nodes that ExtensionRef filters attach policies of a kind to, by policy: route rules, and for kinds without a
+/// profile also backendRefs.
 #[derive(Clone, Debug, Default)]
-pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, u32)>>);
+pub struct FilterReferences(BTreeMap<NamespacedName, Vec<(NodeKey, AttachmentGroup)>>);
 
 /// Resolves the references of all policies of a kind, in the order of `policies`.
 pub fn attach(
@@ -174,40 +187,34 @@ impl Context<'_> {
         PolicyAttachment { references }
     }
 
-    /// Returns the route rules whose filters reference the policy.
-    fn by_filter(&self, filters: &FilterReferences, needed: bool) -> Option<ReferenceOutcome> {
+    /// Returns the route rules whose filters reference the policy, and those of which a backendRef has such a filter.
+    fn by_filter(
+        &self,
+        filters: &FilterReferences,
+        needed: bool,
+    ) -> impl Iterator<Item = ReferenceOutcome> + use<> {
         let key = &self.policy.key;
         let name = (key.namespace.clone(), key.name.clone());
-        let nodes: ThinVec<(NodeKey, AttachmentGroup)> = filters
-            .0
-            .get(&name)
-            .into_iter()
-            .flatten()
-            .map(|(node, at)| {
-                (
-                    node.clone(),
-                    AttachmentGroup::Filter(std::cmp::Reverse(*at)),
-                )
-            })
-            .collect();
-        if nodes.is_empty() && !needed {
-            return None;
-        }
-        let outcome = if nodes.is_empty() {
-            Outcome::TargetNotFound
-        } else {
-            Outcome::Accepted
-        };
-        Some(ReferenceOutcome {
+        let nodes = filters.0.get(&name).into_iter().flatten().cloned();
+        let (of_rules, of_backends): (ThinVec<_>, ThinVec<_>) =
+            nodes.partition(|(_, group)| group.is_evaluated());
+        let is_missing = of_rules.is_empty() && of_backends.is_empty();
+        let reference = |outcome, message: &str, nodes| ReferenceOutcome {
             field: shared_name("filter"),
             outcome,
-            message: if nodes.is_empty() {
-                "no filter of a route rule references the policy".into()
-            } else {
-                Str::new()
-            },
+            message: message.into(),
             nodes,
-        })
+        };
+        let found = (!of_rules.is_empty()).then(|| reference(Outcome::Accepted, "", of_rules));
+        let not_evaluated = (!of_backends.is_empty()).then(|| {
+            let message = "a filter of a backendRef references the policy, and is not evaluated";
+            reference(Outcome::BackendFilterNotEvaluated, message, of_backends)
+        });
+        let missing = (is_missing && needed).then(|| {
+            let message = "no filter of a route rule references the policy";
+            reference(Outcome::TargetNotFound, message, ThinVec::new())
+        });
+        [found, not_evaluated, missing].into_iter().flatten()
     }
 
     /// Attaches a policy without references to its own namespace, or to the root node.
@@ -231,22 +238,30 @@ impl Context<'_> {
     }
 }
 
-/// Collects the route rules and backendRefs that reference policies of a kind by filter.
+/// Collects the route rules and backendRefs that reference policies of a kind by filter. The filter of a backendRef
+/// belongs to the rule if the kind has a profile: its scopes may end there (specification 2.8).
 fn filters(store: &Store, profile: &Profile) -> FilterReferences {
     let kind = &profile.policy;
+    let in_order = |at: u32| AttachmentGroup::Filter(std::cmp::Reverse(at));
     let mut references = FilterReferences::default();
     for (key, route) in store.routes() {
         for (index, rule) in (0u32..).zip(&route.rules) {
-            let mut sections = vec![(Section::Rule(index), &*rule.extensions)];
-            if profile.is_unprofiled() {
-                sections.extend(backend_sections(index, rule));
+            let mut add = |section: &Section, extension: &ExtensionRef, group| {
+                if extension.kind == *kind {
+                    let policy = (key.namespace.clone(), extension.name.clone());
+                    let node = NodeKey::section(key.clone(), section.clone());
+                    references.0.entry(policy).or_default().push((node, group));
+                }
+            };
+            let of_rule = Section::Rule(index);
+            for (at, extension) in (0u32..).zip(&rule.extensions) {
+                add(&of_rule, extension, in_order(at));
             }
-            for (section, extensions) in sections {
+            for (section, extensions) in backend_sections(index, rule) {
                 for (at, extension) in (0u32..).zip(extensions) {
-                    if extension.kind == *kind {
-                        let policy = (key.namespace.clone(), extension.name.clone());
-                        let node = NodeKey::section(key.clone(), section.clone());
-                        references.0.entry(policy).or_default().push((node, at));
+                    match profile.is_unprofiled() {
+                        true => add(&section, extension, in_order(at)),
+                        false => add(&of_rule, extension, AttachmentGroup::BackendFilter),
                     }
                 }
             }
@@ -274,12 +289,12 @@ impl PolicyAttachment {
         outcomes.find(|&o| o == Outcome::Accepted).unwrap_or(first)
     }
 
-    /// The nodes whose answers may depend on the policy: those of accepted references, and the namespace of a
-    /// policy that selects workloads. A node can occur more than once.
+    /// The nodes whose answers may depend on the policy: those of accepted references, and of references that are not
+    /// evaluated. A node can occur more than once.
     pub fn relevant_nodes(&self) -> impl Iterator<Item = &(NodeKey, AttachmentGroup)> {
         self.references
             .iter()
-            .filter(|r| matches!(r.outcome, Outcome::Accepted | Outcome::SelectorNotEvaluated))
+            .filter(|r| r.outcome == Outcome::Accepted || r.outcome.is_not_evaluated())
             .flat_map(|r| &r.nodes)
     }
 

@@ -41,8 +41,7 @@ pub(crate) fn resolve_conflicts(
 ) -> ConflictResolution {
     let policies = &table.policies;
     let mut resolution = ConflictResolution::default();
-    // Policies that select workloads do not act, so they do not conflict.
-    let mut selecting: BTreeMap<AttachmentPoint, Vec<usize>> = BTreeMap::new();
+    let mut not_evaluated: BTreeMap<AttachmentPoint, Vec<usize>> = BTreeMap::new();
     order.sort_by_cached_key(|&index| policies.get(index).map(|policy| policy.establishment()));
     for &index in &order {
         let (Some(policy), Some(attachment_points)) =
@@ -55,13 +54,11 @@ pub(crate) fn resolve_conflicts(
             continue;
         }
         for point in attachment_points.iter() {
-            if point.1 == AttachmentGroup::Selecting {
-                let selecting = selecting.entry(point.clone()).or_default();
-                selecting.push(index);
-                continue;
-            }
-            let accepted = resolution.accepted.entry(point.clone()).or_default();
-            accepted.push(index);
+            let policies = match point.1.is_evaluated() {
+                true => &mut resolution.accepted,
+                false => &mut not_evaluated,
+            };
+            policies.entry(point.clone()).or_default().push(index);
         }
     }
     match (profile.class, profile.same_target) {
@@ -78,7 +75,7 @@ pub(crate) fn resolve_conflicts(
         resolution.reject_on_shared_ports(topology);
     }
     resolution.report_missing(policies);
-    resolution.accepted.append(&mut selecting);
+    resolution.accepted.append(&mut not_evaluated);
     for rejections in resolution.rejected.values_mut() {
         rejections.sort_by_key(|r| policies.get(r.policy).map(|p| p.key.qualified_name()));
     }

@@ -150,9 +150,7 @@ impl World {
         let is_listed = kind.profile.class == PolicyClass::Listed;
         let mut found = Vec::with_capacity(chain.steps.len());
         for (step, on_node, limits) in kind.acting(chain) {
-            let counts = |group: &AttachmentGroup| {
-                chain.includes(group) || *group == AttachmentGroup::Selecting
-            };
+            let counts = |group: &AttachmentGroup| chain.includes(group) || !group.is_evaluated();
             for (group, policies) in on_node.groups.iter().filter(|(group, _)| counts(group)) {
                 let policies = policies.iter().filter_map(|&index| {
                     let policy = kind.required_policy(index)?;

@@ -159,10 +159,7 @@ impl NodePolicies {
     /// Whether there is a policy for all clients that is not Invalid.
     pub(crate) fn has_valid(&self) -> bool {
         let counts = |group: &AttachmentGroup| {
-            !matches!(
-                group,
-                AttachmentGroup::Selecting | AttachmentGroup::Clients(_)
-            )
+            group.is_evaluated() && !matches!(group, AttachmentGroup::Clients(_))
         };
         let mut accepted = self.groups.iter();
         let mut rejected = self.rejected.iter();

@@ -64,6 +64,14 @@ enum LeafOffer {
 }
 
 impl EnforcementSummary {
+    /// The summary of a policy with something that is not known whatever its paths are.
+    pub fn of_unknown(unknown: Option<UnknownReason>) -> Self {
+        Self {
+            unknown,
+            ..Self::default()
+        }
+    }
+
     pub fn add(&mut self, share: &Share) {
         match share.is_refused {
             true => self.refuse(EXCLUSIVE),

@@ -249,8 +249,8 @@ impl World {
             .map(|kind| StatusCollector {
                 kind,
                 contributions: HashMap::new(),
-                summaries: (0..kind.table.policies.len())
-                    .map(|_| EnforcementSummary::default())
+                summaries: (0..kind.slots())
+                    .map(|slot| kind.summary_of(slot))
                     .collect(),
                 ancestors: HashMap::new(),
             })

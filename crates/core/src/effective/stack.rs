@@ -212,7 +212,7 @@ impl AttachmentChain {
             | AttachmentGroup::Port
             | AttachmentGroup::Whole
             | AttachmentGroup::Filter(_) => true,
-            AttachmentGroup::Selecting => false,
+            AttachmentGroup::BackendFilter | AttachmentGroup::Selecting => false,
         }
     }
 

@@ -42,7 +42,8 @@ impl PolicyKind {
         let unknown = unknown.or_else(|| self.delegated(chain, topology));
         match unknown {
             None if chain.unknown.is_none() && !self.is_unprofiled() => {
-                both(self.unreadable(chain), self.selecting(chain))
+                let not_evaluated = both(self.selecting(chain), self.backend_filters(chain));
+                both(self.unreadable(chain), not_evaluated)
             }
             unknown => unknown,
         }
@@ -94,11 +95,29 @@ impl PolicyKind {
 
     /// The policies that select workloads (specification 2.8).
     fn selecting(&self, chain: &AttachmentChain) -> Option<Unknown> {
-        let policies = self.references(chain, NodePolicies::selecting);
+        let policies = self.references(chain, |on_node| {
+            on_node.of_group(&AttachmentGroup::Selecting)
+        });
         (!policies.is_empty()).then(|| Unknown {
             reason: UnknownReason::SelectorNotEvaluated,
             message: format!(
                 "{} may apply: it depends on labels of workloads, which are not evaluated",
+                names(&policies)
+            ),
+            policies,
+        })
+    }
+
+    /// The policies that filters of backendRefs reference (specification 2.8).
+    fn backend_filters(&self, chain: &AttachmentChain) -> Option<Unknown> {
+        let policies = self.references(chain, |on_node| {
+            on_node.of_group(&AttachmentGroup::BackendFilter)
+        });
+        (!policies.is_empty()).then(|| Unknown {
+            reason: UnknownReason::BackendFilterNotEvaluated,
+            message: format!(
+                "a filter of a backendRef references {}, which may apply to requests to this backend: filters of \
+                 backendRefs are not evaluated",
                 names(&policies)
             ),
             policies,
@@ -233,10 +252,9 @@ impl NodePolicies {
         valid.into_iter().collect()
     }
 
-    /// The policies that select workloads.
-    fn selecting(&self) -> Vec<usize> {
-        let found = self.groups.get(&AttachmentGroup::Selecting);
-        found.unwrap_or_default().to_vec()
+    /// The accepted policies of a group.
+    fn of_group(&self, group: &AttachmentGroup) -> Vec<usize> {
+        self.groups.get(group).unwrap_or_default().to_vec()
     }
 
     /// The policies that references attach, accepted or not.

@@ -12,6 +12,7 @@ use crate::effective::enforcement::EnforcementSummary;
 use crate::effective::{PolicyKind, PolicyStatus, Statuses};
 use crate::model::{
     Enforcement, InternalError, Level, NodeKey, ObjectKey, OrInternal, Outcome, PolicyRef, Unit,
+    UnknownReason,
 };
 use crate::profile::{Ancestor, PolicyClass};
 use crate::topology::NodeId;
@@ -92,7 +93,7 @@ impl PathEngine {
     ) -> Result<Vec<PolicyStatus>, InternalError> {
         let slots = kind.slots();
         let mut summaries: Vec<EnforcementSummary> =
-            (0..slots).map(|_| EnforcementSummary::default()).collect();
+            (0..slots).map(|slot| kind.summary_of(slot)).collect();
         let mut overridden = vec![PathCount::default(); slots];
         if kind.policy_count() > 0 {
             let mut chains = ChainTable::new(self, number, kind);
@@ -356,6 +357,16 @@ impl Ancestors {
 }
 
 impl PolicyKind {
+    /// The summary of a policy before its paths are counted.
+    pub(crate) fn summary_of(&self, slot: usize) -> EnforcementSummary {
+        let mut references = self.attached(slot).into_iter().flat_map(|a| &a.references);
+        let is_of_backend = |outcome| outcome == Outcome::BackendFilterNotEvaluated;
+        let of_backend = references.any(|reference| is_of_backend(reference.outcome));
+        EnforcementSummary::of_unknown(
+            of_backend.then_some(UnknownReason::BackendFilterNotEvaluated),
+        )
+    }
+
     /// The status of a policy from its summary, without ancestors.
     pub(crate) fn status(&self, slot: usize, summary: &EnforcementSummary) -> PolicyStatus {
         let accepted = self.outcome(slot).0 == Outcome::Accepted;

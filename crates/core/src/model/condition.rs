@@ -18,6 +18,8 @@ pub enum Outcome {
     Conflicted,
     /// The target is a workload, and workloads are not nodes (specification 3.1).
     SelectorNotEvaluated,
+    /// A filter of a backendRef references the policy (specification 2.8).
+    BackendFilterNotEvaluated,
     /// The policy's own controller did not accept it (`trustStatus`).
     Untrusted,
     /// No profile describes the kind (specification 2.7).
@@ -75,9 +77,18 @@ impl Outcome {
             Outcome::TargetNotFound => "TargetNotFound",
             Outcome::Conflicted => "Conflicted",
             Outcome::SelectorNotEvaluated => "SelectorNotEvaluated",
+            Outcome::BackendFilterNotEvaluated => "BackendFilterNotEvaluated",
             Outcome::Untrusted => "Untrusted",
             Outcome::NoProfile => "NoProfile",
         }
+    }
+
+    /// Whether the reference is one whose effect is not evaluated (specification 2.8).
+    pub fn is_not_evaluated(self) -> bool {
+        matches!(
+            self,
+            Outcome::SelectorNotEvaluated | Outcome::BackendFilterNotEvaluated
+        )
     }
 }
 

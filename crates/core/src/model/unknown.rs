@@ -16,6 +16,8 @@ pub enum UnknownReason {
     DelegationNotFollowed,
     /// Policies select workloads, which are not nodes of a path (specification 2.8).
     SelectorNotEvaluated,
+    /// A filter of a backendRef references policies of a kind that has a profile (specification 2.8).
+    BackendFilterNotEvaluated,
     /// It is not known whether an object exists that a policy references, and requests pass without what the
     /// policy asks of it (specification 5.7).
     ReferenceNotChecked,
@@ -37,8 +39,9 @@ pub struct Unknown {
 impl UnknownReason {
     /// The reasons beside which the answer holds for all policies but those named. By all others nothing at
     /// all is known of the kind on the path.
-    pub const PARTIAL: [UnknownReason; 3] = [
+    pub const PARTIAL: [UnknownReason; 4] = [
         UnknownReason::SelectorNotEvaluated,
+        UnknownReason::BackendFilterNotEvaluated,
         UnknownReason::ReferenceNotChecked,
         UnknownReason::PolicyUnreadable,
     ];
@@ -51,6 +54,7 @@ impl UnknownReason {
             UnknownReason::FilterUnknown => "FilterUnknown",
             UnknownReason::DelegationNotFollowed => "DelegationNotFollowed",
             UnknownReason::SelectorNotEvaluated => "SelectorNotEvaluated",
+            UnknownReason::BackendFilterNotEvaluated => "BackendFilterNotEvaluated",
             UnknownReason::ReferenceNotChecked => "ReferenceNotChecked",
             UnknownReason::PolicyUnreadable => "PolicyUnreadable",
         }

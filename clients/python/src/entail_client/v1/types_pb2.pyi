@@ -159,6 +159,8 @@ class Unknown(_message.Message):
     there are merged.
     `SelectorNotEvaluated`: policies select workloads by labels. The entry holds for all other
     policies of the kind.
+    `BackendFilterNotEvaluated`: a filter of a backendRef of the rule references policies. The entry
+    holds for all other policies of the kind.
     `ReferenceNotChecked`: a policy that fails open references an object, and it is not known
     whether that exists. If it does not, requests pass without what the entry says.
     `PolicyUnreadable`: parts of a policy could not be read. The entry holds for all other policies.
