@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::delegation;
 use super::force::Scenes;
 use super::objects::{Objects, group_of};
-use super::place::{AttachedKind, KnownControllers};
+use super::place::{AttachedKind, KnownControllers, fits_controller};
 use super::presets::profiles;
 use super::settings::Settings;
 
@@ -60,6 +60,12 @@ impl Judge {
         let cluster = cluster_scoped(documents, &kinds);
         let is_cluster =
             |group: &str, kind: &str| cluster.contains(&(group.to_owned(), kind.to_owned()));
+        let of_group = |name: &String| {
+            let mut profiles = all.iter();
+            profiles.any(|(profile, _)| profile["spec"]["policy"]["group"] == **name)
+        };
+        let means =
+            |name: &String| of_group(name) || known.iter().any(|k| fits_controller(k, name));
         let aliases = documents
             .iter()
             .filter(|d| d["kind"] == "ControllerAlias")
@@ -67,13 +73,15 @@ impl Judge {
                 let spec = &d["spec"];
                 (text(&spec["controllerName"]), text(&spec["profiles"]))
             });
+        // One that means no profile says nothing (2.6).
+        let aliases: Vec<_> = aliases.filter(|(_, name)| means(name)).collect();
         let mut objects = Objects::new(documents, &is_cluster);
         objects.generators = generators(all.iter().map(|(profile, _)| profile));
         Self {
             objects,
             known: KnownControllers {
                 listed: known,
-                aliases: aliases.collect(),
+                aliases,
                 delegating,
             },
             kinds,

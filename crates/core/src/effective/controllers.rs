@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::PolicyKind;
-use crate::model::{GroupKind, Str};
-use crate::profile::{Profile, built_in, is_routing_filter, matches_pattern, routing_filters};
-use crate::store::ControllerAlias;
+use crate::model::{GroupKind, Str, nearest};
+use crate::profile::{
+    Profile, ProfileError, built_in, is_routing_filter, matches_pattern, routing_filters,
+};
+use crate::routing::Dialect;
+use crate::store::{ControllerAlias, ProfileRegistry, ProfileSources, Store};
 use crate::topology::{RootController, RootKind, Topology};
 
 /// Whether a kind acts on the paths of a root.
@@ -53,6 +56,8 @@ pub enum UnknownController {
 pub struct Controllers {
     /// The `controllers` of all profiles, sorted.
     patterns: Arc<[Str]>,
+    /// The API groups of the kinds of all profiles.
+    groups: Arc<BTreeSet<Str>>,
     /// The `controllers` of the profiles of each API group that has routing filters.
     by_filter_group: Arc<BTreeMap<Str, BTreeSet<Str>>>,
     /// The configured aliases, by `controllerName`.
@@ -62,11 +67,37 @@ pub struct Controllers {
 }
 
 impl Controllers {
+    /// What is known of controllers by the profiles, the ControllerAlias objects of a store, and the configuration. Records
+    /// aliases that are malformed or of no use as problems.
+    pub(crate) fn read(
+        registry: &mut ProfileRegistry,
+        store: &Store,
+        sources: &ProfileSources,
+    ) -> Self {
+        let configured = sources.aliases().iter().map(|alias| {
+            let option = format!("--controller {}={}", alias.controller, alias.profiles);
+            (alias.clone(), option)
+        });
+        let mut aliases = registry.aliases_of(store);
+        aliases.extend(configured);
+        let controllers = Self::of(
+            registry.profiles.values(),
+            aliases.iter().map(|(alias, _)| alias),
+            sources.assumed_classes(),
+        );
+        for (alias, location) in aliases {
+            let problem = controllers.problem_of_alias(&alias);
+            let problem = problem.map(|reason| ProfileError::new(location, reason));
+            registry.problems.extend(problem);
+        }
+        controllers
+    }
+
     /// Collects the controllers of profiles, of built-in profiles that others replace, and of the
     /// configuration.
-    pub(crate) fn of<'p>(
+    fn of<'p>(
         profiles: impl Iterator<Item = &'p Arc<Profile>>,
-        aliases: &[ControllerAlias],
+        aliases: impl Iterator<Item = &'p ControllerAlias>,
         assumed: &BTreeMap<Str, Str>,
     ) -> Self {
         let filters = routing_filters().iter().flatten();
@@ -74,6 +105,7 @@ impl Controllers {
             .map(|filter| (filter.kind.group.clone(), BTreeSet::new()))
             .collect();
         let mut patterns: BTreeSet<Str> = BTreeSet::new();
+        let mut groups: BTreeSet<Str> = BTreeSet::new();
         let mut add = |kind: &GroupKind, pattern: Str| {
             if let Some(of_group) = by_filter_group.get_mut(&kind.group) {
                 of_group.insert(pattern.clone());
@@ -81,11 +113,13 @@ impl Controllers {
             patterns.insert(pattern);
         };
         for profile in profiles {
+            groups.insert(profile.policy.group.clone());
             for pattern in &profile.controllers {
                 add(&profile.policy, pattern.clone());
             }
         }
         for (_, document) in built_in().iter().flatten() {
+            groups.insert(document.policy().group.clone());
             for pattern in document.controllers() {
                 add(&document.policy(), pattern.into());
             }
@@ -97,6 +131,7 @@ impl Controllers {
         }
         Self {
             patterns: patterns.into_iter().collect(),
+            groups: Arc::new(groups),
             by_filter_group: Arc::new(by_filter_group),
             aliases: Arc::new(by_name),
             assumed: Arc::new(assumed.clone()),
@@ -150,7 +185,9 @@ impl Controllers {
             }
             (None, _) => return Activity::Inactive,
         };
-        if let Some(aliases) = self.aliases.get(name) {
+        let aliases = self.aliases.get(name);
+        let described = |aliases: &&Vec<Str>| aliases.iter().any(|alias| self.describes(alias));
+        if let Some(aliases) = aliases.filter(described) {
             return match aliases.iter().any(|alias| belongs_to(profile, alias)) {
                 true => Activity::Active,
                 false => Activity::Inactive,
@@ -165,6 +202,30 @@ impl Controllers {
         } else {
             Activity::Unknown(UnknownController::NotListed(name.clone()))
         }
+    }
+
+    /// Whether some profile belongs to what an alias names: an API group or a `controllerName`. An alias without one does
+    /// not tell what its controller does (specification 2.6).
+    fn describes(&self, name: &str) -> bool {
+        let mut patterns = self.patterns.iter();
+        self.groups.contains(name) || patterns.any(|pattern| matches_pattern(pattern, name))
+    }
+
+    /// Why an alias is of no use; `None` if profiles or the rules of routing describe what it names.
+    fn problem_of_alias(&self, alias: &ControllerAlias) -> Option<String> {
+        let name = &alias.profiles;
+        let routes = Dialect::of_controller(std::slice::from_ref(name));
+        if self.describes(name) || !std::ptr::eq(routes, Dialect::specification()) {
+            return None;
+        }
+        let known = self.groups.iter().chain(self.patterns.iter());
+        let meant = nearest(name, known.map(ToString::to_string).collect());
+        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        Some(format!(
+            "no profile is for policies of the API group `{name}` or lists it as a controllerName, so it is still not \
+             known what `{}` does{meant}",
+            alias.controller
+        ))
     }
 
     /// The `controllerName` of a root, from its GatewayClass or from the configuration.

@@ -157,13 +157,7 @@ impl World {
         store.assume_complete(profiles.complete_kinds());
         let mut registry = profiles.resolve(&store);
         registry.declare_route_kinds(&mut store);
-        let mut aliases = registry.aliases_of(&store);
-        aliases.extend_from_slice(profiles.aliases());
-        let controllers = Controllers::of(
-            registry.profiles.values(),
-            &aliases,
-            profiles.assumed_classes(),
-        );
+        let controllers = Controllers::read(&mut registry, &store, profiles);
         registry.add_unprofiled(&store);
         let traits_of = |controller: &RootController| {
             let dialect = Dialect::of_controller(controllers.identities(controller));

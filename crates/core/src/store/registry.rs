@@ -225,26 +225,30 @@ impl ProfileRegistry {
         store.declare_route_kinds(kinds);
     }
 
-    /// Reads the ControllerAlias objects of a store and records the malformed ones as problems.
-    pub(crate) fn aliases_of(&mut self, store: &Store) -> Vec<ControllerAlias> {
+    /// Reads the ControllerAlias objects of a store, with their places, and records the malformed ones as problems.
+    pub(crate) fn aliases_of(&mut self, store: &Store) -> Vec<(ControllerAlias, String)> {
         let kind = GroupKind::new(groups::ENTAIL, "ControllerAlias");
         let mut aliases = Vec::new();
         for ((_, name), entry) in store.of_kind(&kind) {
+            let location = match &entry.object.location {
+                Some(location) => location.to_string(),
+                None => format!("ControllerAlias/{name}"),
+            };
             let spec = entry.object.body.get("spec");
             let text = |field: &str| {
                 let value = spec.as_ref()?.get(field)?;
                 value.as_str().filter(|text| !text.is_empty())
             };
             match (text("controllerName"), text("profiles")) {
-                (Some(controller), Some(profiles)) => aliases.push(ControllerAlias {
-                    controller: controller.into(),
-                    profiles: profiles.into(),
-                }),
+                (Some(controller), Some(profiles)) => {
+                    let alias = ControllerAlias {
+                        controller: controller.into(),
+                        profiles: profiles.into(),
+                    };
+                    aliases.push((alias, location));
+                }
                 _ => self.problems.push(ProfileError::new(
-                    match &entry.object.location {
-                        Some(location) => location.to_string(),
-                        None => format!("ControllerAlias/{name}"),
-                    },
+                    location,
                     "set `spec.controllerName` and `spec.profiles`".to_owned(),
                 )),
             }
