@@ -120,6 +120,31 @@ impl ObjectCache {
             .map(move |kind| (kind, state(kind)))
     }
 
+    /// The change after which no kind is complete, because the source has stopped.
+    pub fn as_stale(&self) -> Change {
+        let world = self.world();
+        let resources = world.profiled_kinds().map(|kind| kind.profile().resource());
+        let kinds: BTreeSet<GroupKind> = required_kinds()
+            .chain(GroupKind::assertions())
+            .chain(resources.cloned())
+            .chain(self.kinds.desired.iter().cloned())
+            .collect();
+        let is_complete = |kind: &GroupKind| {
+            let state = self.store.state(kind);
+            state.is_none_or(|state| state == SourceState::Complete)
+        };
+        let complete = kinds.into_iter().filter(is_complete);
+        Change {
+            states: complete
+                .map(|kind| KindState {
+                    kind,
+                    state: SourceState::Stale,
+                })
+                .collect(),
+            ..Change::default()
+        }
+    }
+
     /// The number of policies by kind and outcome.
     pub fn outcomes(&self) -> BTreeMap<(GroupKind, Outcome), usize> {
         let snapshot_builder = self.snapshot_builder.as_ref();
@@ -362,6 +387,37 @@ mod tests {
                 .collect(),
             ..Change::default()
         }
+    }
+
+    #[test]
+    fn no_kind_is_complete_once_the_source_has_stopped() {
+        let mut cache = ObjectCache::new(ProfileSources::shipped());
+        cache.apply(change(&format!("{PROFILE}---\n{POLICY}")));
+        cache.apply(Change {
+            states: vec![KindState {
+                kind: GroupKind::parse("Service"),
+                state: SourceState::Forbidden,
+            }],
+            ..Change::default()
+        });
+        cache.apply(cache.as_stale());
+        assert!(cache.has_effect());
+        let snapshot = cache.snapshot(Version {
+            epoch: epoch(),
+            generation: 1,
+            synced_at: now(),
+        });
+        let states = snapshot.kinds().iter();
+        let states: BTreeMap<&str, _> = states.map(|kind| (&*kind.kind, kind.state())).collect();
+        use crate::api::v1::kind_state::State;
+        for kind in ["P.p.io", "HTTPRoute.gateway.networking.k8s.io", "Namespace"] {
+            assert_eq!(
+                states.get(kind),
+                Some(&State::Stale),
+                "{kind} in {states:?}"
+            );
+        }
+        assert_eq!(states.get("Service"), Some(&State::Forbidden));
     }
 
     fn keys(cache: &ObjectCache) -> Vec<String> {

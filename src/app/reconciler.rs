@@ -166,7 +166,7 @@ impl Reconciler {
             changes.push(std::mem::take(&mut last.change));
             running.reconcile(changes, &last).await;
         }
-        running.source_ended();
+        running.source_ended().await;
     }
 }
 
@@ -379,8 +379,8 @@ impl ReconcilerState {
         self.problem_log.log_new(lines.collect(), "source");
     }
 
-    /// Reports that the source stopped, unless the server is shutting down.
-    fn source_ended(&self) {
+    /// Reports that the source stopped, unless the server is shutting down: nothing that is known is current any more.
+    async fn source_ended(&mut self) {
         let is_stopping = &self.reconciler.shared.progress.is_stopping;
         if is_stopping.load(Ordering::Relaxed) {
             return;
@@ -397,5 +397,16 @@ impl ReconcilerState {
                 });
                 *source_problems = Arc::new(current);
             });
+        let change = self.reconciler.shared.cache().as_stale();
+        let started = Instant::now();
+        match self.build(vec![change], self.next_version(), false).await {
+            Ok(BuildResult {
+                snapshot: Some(snapshot),
+                objects,
+                ..
+            }) if self.generation > 0 => self.publish(snapshot, objects, started).await,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "failed to build a snapshot of stale kinds"),
+        }
     }
 }

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::admission::{self, AdmissionTasks};
 use super::checkpoints::CheckpointManager;
@@ -140,12 +141,46 @@ pub async fn serve(
     };
     let cluster = cluster.map(|cluster| (cluster, desired_receiver));
     let source = Source::new(&settings, cluster, scopes, &mut checkpoints);
-    let background = start_background(source, reconciler, certificates, runtime.handle());
+    let failed = CancellationToken::new();
+    let background = start_background(
+        source,
+        (reconciler, failed.clone()),
+        certificates,
+        runtime.handle(),
+    );
     let listeners = (sockets.served, settings.drain_timeout);
     let tasks = (background, admission, progress);
+    let shutdown = async {
+        tokio::select! {
+            () = shutdown => {}
+            () = failed.cancelled() => {}
+        }
+    };
     let result = run_until(server, listeners, tasks, shutdown).await;
     checkpoints.shut_down().await;
-    Ok(result?)
+    result?;
+    match failed.is_cancelled() {
+        true => Err(AppError::Process(
+            "internal error: no snapshots are published any more: see the log".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Runs the task that publishes snapshots. If it panics, the server ends: nothing would say that answers are old.
+async fn supervise(
+    reconciling: impl Future<Output = ()> + Send + 'static,
+    failed: CancellationToken,
+) {
+    // A set, because it ends with this task.
+    let mut task = JoinSet::new();
+    task.spawn(reconciling);
+    if let Some(Err(error)) = task.join_next().await
+        && error.is_panic()
+    {
+        tracing::error!("the task that publishes snapshots failed; the server stops");
+        failed.cancel();
+    }
 }
 
 /// Starts the runtime for all that data planes do not wait for: they are served on the runtime of the caller.
@@ -217,7 +252,7 @@ impl Source {
 /// the returned set, so nothing is published while the server drains.
 fn start_background(
     source: Source,
-    reconciler: Reconciler,
+    (reconciler, failed): (Reconciler, CancellationToken),
     certificates: Option<Arc<Certificates>>,
     runtime: &Handle,
 ) -> JoinSet<()> {
@@ -232,13 +267,13 @@ fn start_background(
             let (sender, updates) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             let watching = cluster::watch(cluster, desired_kinds, known, sender);
             background.spawn_on(watching, runtime);
-            background.spawn_on(reconciler.run(updates), runtime);
+            background.spawn_on(supervise(reconciler.run(updates), failed), runtime);
         }
         Source::Manifests(manifests, poll_interval) => {
             let (sender, scans) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             let watching = watch_manifests(manifests, sender, poll_interval);
             background.spawn_on(watching, runtime);
-            background.spawn_on(reconciler.run(scans), runtime);
+            background.spawn_on(supervise(reconciler.run(scans), failed), runtime);
         }
     }
     background

@@ -6,14 +6,14 @@
 //! paths contain their values and name them.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashSet;
 use sha2::{Digest, Sha256};
 
 use super::visible::{prepare, visible_paths};
 use super::{Failure, Visibility};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{InProgress, Snapshot};
 use entail_core::effective::{ActingObjects, World};
 use entail_core::model::{GroupKind, InternalError, ObjectKey, groups};
 use entail_core::store::PartContext;
@@ -21,17 +21,20 @@ use entail_core::store::PartContext;
 /// Maximum number of parts that are kept for later requests.
 const MAX_KEPT: usize = 2;
 
-/// The parts of the current snapshot that callers asked for last. Callers with the same rights share one.
+/// The parts of the current snapshot that callers asked for last. Callers with the same rights share one, also while it is
+/// being made.
 #[derive(Debug, Default)]
-pub struct VisibleParts(Mutex<VecDeque<KeptPart>>);
+pub struct VisibleParts {
+    kept: Mutex<VecDeque<(PartKey, Arc<Snapshot>)>>,
+    being_made: InProgress<PartKey>,
+}
 
-/// A part, with what it was made of.
-#[derive(Clone, Debug)]
-struct KeptPart {
+/// What a part is made of.
+#[derive(Clone, Debug, PartialEq)]
+struct PartKey {
     epoch: String,
     generation: u64,
     hidden: [u8; 32],
-    part: Arc<Snapshot>,
 }
 
 /// What a part lacks, and what it keeps of that.
@@ -64,33 +67,38 @@ impl VisibleParts {
             return Ok(Arc::clone(snapshot));
         }
         let version = snapshot.version();
-        let wanted = |kept: &KeptPart, digest: &[u8; 32]| {
-            *kept.epoch == *version.epoch
-                && kept.generation == version.generation
-                && kept.hidden == *digest
-        };
-        let digest = digest(&hidden);
-        let existing = {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.retain(|kept| kept.generation >= version.generation);
-            kept.iter()
-                .find(|kept| wanted(kept, &digest))
-                .map(|kept| Arc::clone(&kept.part))
-        };
-        if let Some(part) = existing {
-            return Ok(Arc::new(part.with_synced_at(version.synced_at)));
-        }
-        visibility.budget().check()?;
-        let part = Arc::new(without(snapshot, hidden));
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(MAX_KEPT - 1);
-        kept.push_front(KeptPart {
+        let key = PartKey {
             epoch: version.epoch.to_string(),
             generation: version.generation,
-            hidden: digest,
-            part: Arc::clone(&part),
-        });
+            hidden: digest(&hidden),
+        };
+        let current = |part: Arc<Snapshot>| Arc::new(part.with_synced_at(version.synced_at));
+        if let Some(part) = self.get(&key) {
+            return Ok(current(part));
+        }
+        let may_wait = || visibility.budget().check();
+        may_wait()?;
+        let _begun = self.being_made.begin(key.clone(), may_wait)?;
+        if let Some(part) = self.get(&key) {
+            return Ok(current(part));
+        }
+        let part = Arc::new(without(snapshot, hidden));
+        let mut kept = self.lock();
+        kept.truncate(MAX_KEPT - 1);
+        kept.push_front((key, Arc::clone(&part)));
         Ok(part)
+    }
+
+    /// Returns a part that was made, and forgets those of earlier snapshots.
+    fn get(&self, key: &PartKey) -> Option<Arc<Snapshot>> {
+        let mut kept = self.lock();
+        kept.retain(|(of, _)| of.generation >= key.generation);
+        let found = kept.iter().find(|(of, _)| of == key);
+        found.map(|(_, part)| Arc::clone(part))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(PartKey, Arc<Snapshot>)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,44 +1,59 @@
 //! The results of assertions, kept with the snapshot that they are of.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::civil::Date;
 
+use super::InProgress;
 use crate::api::v1;
 
 /// The results of all assertions of a snapshot on one day, for callers who see everything.
 #[derive(Debug, Default)]
-pub struct AssertionMemo(Mutex<Option<(Date, AssertionResults)>>);
+pub struct AssertionMemo {
+    known: Mutex<Option<(Date, AssertionResults)>>,
+    being_made: InProgress<Date>,
+}
 
 /// Results in the order of the assertions.
 pub type AssertionResults = Arc<[v1::AssertionResult]>;
 
 impl AssertionMemo {
-    /// Returns the results of a day, made by `make` if they are not known. Others who ask meanwhile wait for them.
+    /// Returns the results of a day, made by `make` if they are not known. Others who ask meanwhile wait for them, as long
+    /// as `may_wait` permits it.
     ///
     /// # Errors
-    /// That of `make`; nothing is kept then.
+    /// That of `may_wait` or of `make`; nothing is kept then.
     pub fn get_or_make<E>(
         &self,
         day: Date,
+        may_wait: impl Fn() -> Result<(), E>,
         make: impl FnOnce() -> Result<Vec<v1::AssertionResult>, E>,
     ) -> Result<AssertionResults, E> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, results)) = &*known
-            && *of == day
-        {
-            return Ok(Arc::clone(results));
+        if let Some(results) = self.get(day) {
+            return Ok(results);
+        }
+        let _begun = self.being_made.begin(day, may_wait)?;
+        if let Some(results) = self.get(day) {
+            return Ok(results);
         }
         let results: AssertionResults = make()?.into();
-        *known = Some((day, Arc::clone(&results)));
+        *self.lock() = Some((day, Arc::clone(&results)));
         Ok(results)
     }
 
-    /// Keeps results. Does not wait for somebody who is about to make them.
+    /// Keeps results that were made elsewhere.
     pub fn keep(&self, day: Date, results: &[v1::AssertionResult]) {
-        if let Ok(mut known) = self.0.try_lock() {
-            *known = Some((day, results.into()));
-        }
+        *self.lock() = Some((day, results.into()));
+    }
+
+    fn get(&self, day: Date) -> Option<AssertionResults> {
+        let known = self.lock();
+        let (of, results) = known.as_ref()?;
+        (*of == day).then(|| Arc::clone(results))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Date, AssertionResults)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,7 +74,8 @@ mod tests {
         let memo = AssertionMemo::default();
         let day = |day| Date::constant(2026, 11, day);
         let paths = |on: i8, made: u64| {
-            let made = memo.get_or_make(day(on), || Ok::<_, Infallible>(vec![result(made)]));
+            let may_wait = || Ok::<_, Infallible>(());
+            let made = memo.get_or_make(day(on), may_wait, || Ok(vec![result(made)]));
             made.map(|results| results.iter().map(|r| r.paths).sum::<u64>())
         };
         assert_eq!(paths(1, 5), Ok(5));
@@ -73,8 +89,10 @@ mod tests {
     fn an_error_is_not_kept() {
         let memo = AssertionMemo::default();
         let day = Date::constant(2026, 11, 1);
-        assert_eq!(memo.get_or_make(day, || Err("too late")), Err("too late"));
-        let made = memo.get_or_make(day, || Ok::<_, Infallible>(vec![result(1)]));
+        let may_wait = || Ok("too late").map(drop);
+        let failed = memo.get_or_make(day, may_wait, || Err("too late"));
+        assert_eq!(failed, Err("too late"));
+        let made = memo.get_or_make(day, may_wait, || Ok::<_, &str>(vec![result(1)]));
         assert_eq!(made.map(|results| results.len()), Ok(1));
     }
 }

@@ -7,6 +7,7 @@
 mod assertion_memo;
 mod cell;
 mod encoder;
+mod in_progress;
 mod reply_tail;
 mod snapshot_builder;
 
@@ -21,6 +22,7 @@ use hashbrown::HashSet;
 pub use assertion_memo::{AssertionMemo, AssertionResults};
 pub use cell::SnapshotCell;
 pub use encoder::BuildStats;
+pub use in_progress::InProgress;
 pub(crate) use snapshot_builder::AnswerDelta;
 pub use snapshot_builder::SnapshotBuilder;
 

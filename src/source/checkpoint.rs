@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::object::parse_object;
-use entail_core::model::{GroupKind, Object, SourceState};
+use entail_core::model::{GroupKind, Object, SourceState, TARGETS_ONLY};
 
 /// Prefix of the checksum line.
 const CHECKSUM_PREFIX: &str = "# entail checkpoint ";
@@ -231,12 +231,16 @@ impl Checkpoint {
         let mut objects = Vec::with_capacity(items.len());
         let unreadable = head.get("unreadable").and_then(Value::as_object);
         for (number, item) in items.drain(..).enumerate() {
+            let is_reduced = item.get(TARGETS_ONLY).is_some();
             let object = parse_object(item, None)
                 .map_err(|invalid| CheckpointError::InvalidFormat(invalid.message))?;
             let reason = unreadable.and_then(|all| all.get(&number.to_string())?.as_str());
             let object = object.map(|object| Object {
                 unreadable: reason.map(Into::into),
-                ..object
+                ..match is_reduced {
+                    true => object.targets_only(),
+                    false => object,
+                }
             });
             objects.extend(object.map(Arc::new));
         }

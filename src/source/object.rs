@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use entail_core::model::{GroupKind, Location, Object, ObjectKey, Timestamp, groups, shared_name};
+use entail_core::model::{
+    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, groups, shared_name,
+};
 
 /// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -55,6 +57,7 @@ pub(super) fn parse_object(
     annotations.remove(LAST_APPLIED);
     let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Value::as_i64);
+    body.remove(TARGETS_ONLY);
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
         // Only the API server and kubectl use these, and they are often more than half of an object. The version changes
         // with each write.
@@ -275,6 +278,14 @@ mod tests {
             assert!(metadata.get(field).is_none(), "{field}");
         }
         assert!(object.body.has("status"));
+    }
+
+    #[test]
+    fn nobody_else_marks_an_object_as_reduced_to_its_targets() {
+        let object = read(json!({
+            "apiVersion": "g.io/v1", "kind": "P", "metadata": {"name": "p"}, (TARGETS_ONLY): null,
+        }));
+        assert!(!object.unwrap().unwrap().is_targets_only());
     }
 
     #[track_caller]

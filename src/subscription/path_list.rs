@@ -1,7 +1,7 @@
 //! The paths that a watch group follows, listed once for all its streams.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use hashbrown::HashMap;
 use tokio::sync::watch;
@@ -212,6 +212,11 @@ impl PathList {
     /// The steps that streams make to these paths.
     pub(super) fn steps(&self) -> MutexGuard<'_, SharedSteps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a stream computes a step to these paths: another one would wait for it.
+    pub fn is_step_in_progress(&self) -> bool {
+        matches!(self.steps.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// What the list costs those who hold it.

@@ -125,6 +125,16 @@ impl TlsServer {
     }
 
     pub async fn connect(&self, ca: &Ca, own: Option<&Pair>) -> Result<Channel, String> {
+        self.connect_from([127, 0, 0, 1], ca, own).await
+    }
+
+    /// Connects from an address of loopback.
+    async fn connect_from(
+        &self,
+        from: [u8; 4],
+        ca: &Ca,
+        own: Option<&Pair>,
+    ) -> Result<Channel, String> {
         let mut tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(ca.0.pem()))
             .domain_name("localhost");
@@ -132,6 +142,7 @@ impl TlsServer {
             tls = tls.identity(Identity::from_pem(&own.cert, &own.key));
         }
         let endpoint = Endpoint::from_shared(format!("https://{}", self.address)).unwrap();
+        let endpoint = endpoint.local_address(Some(from.into()));
         let connected = endpoint.tls_config(tls).unwrap().connect().await;
         connected.map_err(|error| format!("{error:?}"))
     }
@@ -428,7 +439,7 @@ async fn a_mirror_connects_with_its_renewed_certificate() {
     server.stop().await;
 }
 
-/// Counts new connections of one certificate.
+/// Counts the connections of one certificate, from addresses that have fewer than their own share.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_has_a_share_of_connections() {
     let ca = Ca::new();
@@ -436,13 +447,26 @@ async fn a_certificate_has_a_share_of_connections() {
     let (greedy, other) = (ca.sign(&["greedy.svc"]), ca.sign(&["other.svc"]));
     server.until(&ca, &other, true).await;
     let mut open = Vec::new();
-    for _ in 0..5 {
-        let channel = server.connect(&ca, Some(&greedy)).await.unwrap();
+    for last in [1, 1, 1, 2, 2] {
+        let from = [127, 0, 0, last];
+        let channel = server.connect_from(from, &ca, Some(&greedy)).await;
+        let channel = channel.unwrap();
         get(&channel).await.unwrap();
         open.push(channel);
     }
-    // All come from one address, so the oldest idle connection gives way to this one.
-    server.get(&ca, Some(&other)).await.unwrap();
+    let more = server
+        .connect_from([127, 0, 0, 3], &ca, Some(&greedy))
+        .await;
+    let answered = match &more {
+        Ok(channel) => get(channel).await.is_ok(),
+        Err(_) => false,
+    };
+    assert!(!answered);
+    let others = server.connect_from([127, 0, 0, 3], &ca, Some(&other)).await;
+    get(&others.unwrap()).await.unwrap();
+    for channel in &open {
+        get(channel).await.unwrap();
+    }
     server.stop().await;
 }
 

@@ -72,7 +72,10 @@ fn all_results(
         Ok(results)
     };
     match visibility.is_unrestricted() {
-        true => snapshot.assertion_memo().get_or_make(today, make),
+        true => {
+            let memo = snapshot.assertion_memo();
+            memo.get_or_make(today, || visibility.budget().check(), make)
+        }
         false => make().map(Into::into),
     }
 }
@@ -162,7 +165,7 @@ pub fn check_assertions(
 }
 
 /// The kinds of assertions of which not all are known. Look-ups do not report them: no answer depends on them.
-fn unread_assertions(snapshot: &Snapshot) -> impl Iterator<Item = v1::KindState> {
+pub fn unread_assertions(snapshot: &Snapshot) -> impl Iterator<Item = v1::KindState> {
     GroupKind::assertions().into_iter().filter_map(|kind| {
         let state = snapshot.world().store().state(&kind)?;
         Some(StateReason::of(state)?.kind_state(kind.to_string()))

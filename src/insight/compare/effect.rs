@@ -28,6 +28,7 @@ impl ChangeEffect {
     ) -> Option<Self> {
         let mut after = snapshot.fork();
         let updated = after.follow_in_place(store, changed)?;
+        // What went wrong inside is recorded by the engine; the world is read from scratch then.
         let changed = after.changed_paths(&updated).ok()??;
         let worlds = [snapshot.engine(), after.paths()];
         let differences = compare_changed(worlds, Some(&changed), visibility);

@@ -383,8 +383,8 @@ impl Table {
         let own = self.addresses.get(&address);
         let own_count = own.map_or(0, BTreeMap::len);
         if own_count >= sizes.per_client && address != ClientAddress::UnixSocket {
-            let victim =
-                own.and_then(|entries| first_to_go(entries, Progress::Called, sizes.arrival));
+            let own = own.into_iter().flat_map(BTreeMap::values);
+            let victim = first_to_go(own, Progress::Called, sizes.arrival);
             return victim.map(Some).ok_or(Bound::ConnectionsOfClient);
         }
         if self.count < sizes.total {
@@ -395,15 +395,21 @@ impl Table {
         {
             return Ok(Some(Arc::clone(oldest)));
         }
-        let largest = self.addresses.values().max_by_key(|entries| entries.len());
-        let victim = largest.and_then(|entries| {
-            // Requests in progress are broken off only for an address with fewer connections.
-            let has_more = entries.len() > own_count + 1;
-            let most = match has_more {
-                true => Progress::Busy,
-                false => Progress::Called,
-            };
-            first_to_go(entries, most, sizes.arrival)
+        let all = self.addresses.values();
+        let largest = all.clone().map(BTreeMap::len).max().unwrap_or_default();
+        let candidates = all.filter(|entries| entries.len() == largest);
+        let candidates = candidates.flat_map(BTreeMap::values);
+        // Requests in progress are broken off only for an address with fewer connections.
+        let most = match largest > own_count + 1 {
+            true => Progress::Busy,
+            false => Progress::Called,
+        };
+        // Where these have too few for that, idle connections of all addresses with more than the new one's give way.
+        let victim = first_to_go(candidates, most, sizes.arrival).or_else(|| {
+            let more = self.addresses.values();
+            let more = more.filter(|entries| entries.len() > own_count);
+            let idle = more.flat_map(BTreeMap::values);
+            first_to_go(idle, Progress::Called, sizes.arrival)
         });
         victim.map(Some).ok_or(Bound::Connections)
     }
@@ -430,15 +436,16 @@ impl Table {
 }
 
 /// Returns the connection that gives way first: the oldest of the lowest rank up to `most`.
-fn first_to_go(
-    entries: &Entries,
+fn first_to_go<'e>(
+    entries: impl Iterator<Item = &'e Arc<ConnectionEntry>>,
     most: Progress,
     arrival: Duration,
 ) -> Option<Arc<ConnectionEntry>> {
     let mut found: Option<(Progress, &Arc<ConnectionEntry>)> = None;
-    for entry in entries.values() {
+    for entry in entries {
         let rank = entry.rank(arrival);
-        if rank <= most && found.is_none_or(|(lowest, _)| rank < lowest) {
+        let order = (rank, entry.id);
+        if rank <= most && found.is_none_or(|(lowest, first)| order < (lowest, first.id)) {
             found = Some((rank, entry));
         }
         if rank == Progress::Silent {
@@ -581,6 +588,32 @@ mod tests {
         drop((permits, new));
         let again = ready("10.0.0.1");
         assert!(!is_ended(&greedy[1]) && !is_ended(&again));
+    }
+
+    #[test]
+    fn an_idle_connection_of_any_address_gives_way() {
+        let table = table(3, 10);
+        let ready = |text| {
+            let ticket = table.admit(address(text)).unwrap();
+            ticket.ready();
+            ticket.entry.called();
+            ticket
+        };
+        let all = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(ready);
+        let _watch = all[2].entry.watches.try_acquire().unwrap();
+        let new = ready("10.0.0.4");
+        assert!(is_ended(&all[0]) && !is_ended(&all[1]) && !is_ended(&all[2]));
+        drop(all);
+        drop(new);
+        // The addresses with most are busy, and not for one with as many less one; the idle one has fewer.
+        let busy = ["10.0.0.1", "10.0.0.1"].map(ready);
+        let watches = busy.each_ref().map(|one| &one.entry.watches);
+        let _watches = watches.map(|watches| watches.try_acquire().unwrap());
+        let idle = ready("10.0.0.2");
+        assert!(table.admit(address("10.0.0.1")).is_none() && !is_ended(&idle));
+        let other = ready("10.0.0.3");
+        assert!(is_ended(&busy[0]) && !is_ended(&idle));
+        drop(other);
     }
 
     #[test]

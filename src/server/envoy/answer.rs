@@ -170,13 +170,23 @@ impl EnvoyAnswer {
         let sizes = policies.iter().map(|policy| policy.spec_json().len());
         let size = sizes.sum::<usize>();
         if size > MAX_CONVERTED_BYTES.max(settings.max_bytes) {
-            return Self::too_large(size, settings);
+            let limit = MAX_CONVERTED_BYTES.max(settings.max_bytes);
+            return Self::unusable(larger_than(size, limit));
         }
         for policy in &policies {
             let kind = GroupKind::new(&*policy.group, &*policy.kind).to_string();
             let json = policy.spec_json();
             length += json.len();
-            let spec: Json = serde_json::from_str(json).unwrap_or_default();
+            let spec = match serde_json::from_str(json) {
+                Ok(spec) => spec,
+                Err(_) if json.is_empty() => Json::Null,
+                Err(error) => {
+                    tracing::error!(%kind, %error, "internal error: a spec is not JSON");
+                    return Self::unusable(format!(
+                        "internal error: the spec of {kind} is not JSON"
+                    ));
+                }
+            };
             if length <= settings.max_bytes {
                 metadata.insert(kind.clone(), policy_metadata(policy, &spec));
             }
@@ -209,10 +219,8 @@ impl EnvoyAnswer {
         }
     }
 
-    /// An answer that is not converted, because that would take too long.
-    fn too_large(size: usize, settings: &EnvoySettings) -> Self {
-        let limit = MAX_CONVERTED_BYTES.max(settings.max_bytes);
-        let message = larger_than(size, limit);
+    /// An answer that is not converted.
+    fn unusable(message: String) -> Self {
         Self {
             policies: object(BTreeMap::new()),
             specs: Err(message.clone()),

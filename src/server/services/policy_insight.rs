@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Request, Response, Status};
 
@@ -23,6 +24,8 @@ use crate::snapshot::Snapshot;
 
 /// Maximum time that a request waits for other results, and at most half of the time that a request may take.
 const MAX_WAIT: Duration = Duration::from_secs(30);
+/// Maximum number of requests that wait for other results.
+const MAX_WAITING: usize = 16;
 /// Minimum time between two checks of a request that waits.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 
@@ -37,6 +40,8 @@ pub(in crate::server) struct PolicyInsightHandler {
     parts: Arc<VisibleParts>,
     /// How long a request may wait for other results.
     max_wait: Duration,
+    /// The requests that wait for other results. They keep their permits meanwhile, so they are few of all.
+    waiting: Arc<Semaphore>,
 }
 
 /// What a query is answered from.
@@ -67,6 +72,7 @@ impl PolicyInsightHandler {
             reviews,
             parts: Arc::default(),
             max_wait: MAX_WAIT.min(limits.request_timeout / 2),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
         }
     }
 
@@ -171,7 +177,9 @@ impl PolicyInsightService for PolicyInsightHandler {
             ));
         }
         let wait = Duration::from_secs(u64::try_from(wait).unwrap_or(0)).min(self.max_wait);
-        let end = Instant::now() + wait;
+        // One above the limit is answered without a wait.
+        let waiting = self.waiting.try_acquire().ok().filter(|_| !wait.is_zero());
+        let end = Instant::now() + waiting.as_ref().map_or(Duration::ZERO, |_| wait);
         let (metadata, extensions, message) = request.into_parts();
         loop {
             generation.mark_unchanged();

@@ -182,7 +182,7 @@ impl WatchStream {
         let stream_state = self.delivery.take_state().map_err(exceeded)?;
         let mut stream_state = stream_state.ok_or_else(broken)?;
         let update = match stream_state.paths_of(&snapshot) {
-            Some(paths) if paths.slots() <= MAX_INLINE_SLOTS => {
+            Some(paths) if paths.slots() <= MAX_INLINE_SLOTS && !paths.is_step_in_progress() => {
                 stream_state.update(&snapshot, &paths, self.seen, is_due)
             }
             _ => {

@@ -1,11 +1,10 @@
 //! Bodies of requests, buffered and replayed, and of replies.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Frame;
 use tonic::Status;
@@ -31,12 +30,14 @@ pub(in crate::server) struct RequestDrain {
     read: usize,
 }
 
-/// The part of a request's body that has been read.
+/// The part of a request's body that has been read. Pieces of one byte take no more memory than the bytes that count:
+/// they do not keep what the connection has read around them.
 #[derive(Default)]
 pub(in crate::server) struct BufferedBody {
-    /// The first chunk. Most requests have only one.
+    /// The first piece. Most requests have only one.
     first: Option<Bytes>,
-    more: VecDeque<Bytes>,
+    /// All pieces, if there were several, or if the request waited for more.
+    joined: BytesMut,
     bytes: usize,
     /// The trailers or the error after the data.
     last: Option<Result<Frame<Bytes>, Status>>,
@@ -166,18 +167,33 @@ impl BufferedBody {
     }
 
     fn push(&mut self, data: Bytes) {
+        let is_first = self.bytes == 0;
         self.bytes += data.len();
-        match &self.first {
-            _ if data.is_empty() => {}
-            None => self.first = Some(data),
-            Some(_) => self.more.push_back(data),
+        if is_first {
+            self.first = Some(data).filter(|data| !data.is_empty());
+        } else {
+            self.join();
+            self.joined.extend_from_slice(&data);
         }
     }
 
-    /// Returns the body if it is one chunk without trailers or an error.
+    /// Copies the first piece, which is part of what the connection has read.
+    pub fn join(&mut self) {
+        if let Some(first) = self.first.take() {
+            self.joined.extend_from_slice(&first);
+        }
+    }
+
+    /// Returns the data, and leaves none.
+    fn take(&mut self) -> Option<Bytes> {
+        let joined = &mut self.joined;
+        let all = || (!joined.is_empty()).then(|| joined.split().freeze());
+        self.first.take().or_else(all)
+    }
+
+    /// Returns the body if it is one piece without trailers or an error.
     pub fn whole(&self) -> Option<&Bytes> {
-        let is_whole =
-            self.more.is_empty() && self.last.is_none() && self.bytes <= MAX_BUFFERED_BYTES;
+        let is_whole = self.last.is_none() && self.bytes <= MAX_BUFFERED_BYTES;
         self.first.as_ref().filter(|_| is_whole)
     }
 }
@@ -200,7 +216,7 @@ impl ReplayBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let read = &mut self.read;
-        if let Some(data) = read.first.take().or_else(|| read.more.pop_front()) {
+        if let Some(data) = read.take() {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         if let Some(last) = read.last.take() {
@@ -273,9 +289,12 @@ impl http_body::Body for ReplayBody {
 
     fn is_end_stream(&self) -> bool {
         let BufferedBody {
-            first, last, more, ..
+            first,
+            last,
+            joined,
+            ..
         } = &self.read;
-        let has_read = first.is_some() || last.is_some() || !more.is_empty();
+        let has_read = first.is_some() || last.is_some() || !joined.is_empty();
         !has_read && self.messages.is_empty() && self.last.is_none() && self.rest.is_end_stream()
     }
 }

@@ -684,6 +684,7 @@ impl PendingRequest {
         let Some(connection) = connection else {
             return Ok(());
         };
+        self.read.join();
         let headers = self.request.headers();
         let headers = headers
             .iter()

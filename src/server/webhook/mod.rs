@@ -1,7 +1,7 @@
-//! The admission webhook: tells who applies or deletes an object what effective policies would lose by it.
+//! The admission webhook: warns whoever applies or deletes an object of what effective policies would lose by it.
 //!
-//! The API server posts an AdmissionReview over HTTPS. The answer always allows the change, with warnings that `kubectl`
-//! prints. It is computed from the current snapshot, within a time limit: what is not computed in time is said to be unknown.
+//! The API server posts an AdmissionReview over HTTPS. The answer has warnings that `kubectl` prints, and allows the change
+//! unless it breaks an assertion that is enforced. It is computed from the current snapshot, within a time limit: what is not computed in time is said to be unknown.
 
 mod counters;
 mod http;

@@ -15,12 +15,13 @@ use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
 use crate::insight::{
     BrokenAssertion, Budget, ChangeEffect, ChangedObject, MAX_WARNINGS, NameScope, ObjectChange,
-    Visibility, broken_by, broken_warning, today, warning_line, warnings,
+    Visibility, broken_by, broken_warning, today, unread_assertions, warning_line, warnings,
 };
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::admission::connections::ClientAddress;
 use crate::snapshot::Snapshot;
 use crate::subscription::SubscriptionHub;
+use entail_client::EnumName;
 use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, ObjectKey};
 use entail_core::store::{ChangeSet, ProfileSources, Store, required_kinds};
@@ -291,14 +292,15 @@ impl Reviewer {
             names: &names,
         };
         let mut warnings = warnings(&applied.snapshot, object, effect);
-        let broken = match broken(applied, effect, within) {
-            Ok(broken) => broken,
-            Err(why) => {
-                let why = format!("not all assertions are checked: {why}");
-                warnings.insert(0, warning_line(&why));
-                Vec::new()
-            }
+        let broken = broken(applied, effect, within);
+        let (broken, why_not_all) = match broken {
+            Ok(broken) => (broken, not_read(&applied.snapshot)),
+            Err(why) => (Vec::new(), Some(why)),
         };
+        if let Some(why) = why_not_all {
+            let why = format!("not all assertions are checked: {why}");
+            warnings.insert(0, warning_line(&why));
+        }
         // An assertion of a namespace denies changes in that namespace alone: its owners own no others.
         let denies = |broken: &BrokenAssertion| {
             let namespace = &broken.object.namespace;
@@ -404,6 +406,17 @@ fn broken(
         true => Ok(broken),
         false => Err("not in time".to_owned()),
     }
+}
+
+/// Why not all assertions of a snapshot are known; `None` if they are.
+fn not_read(snapshot: &Snapshot) -> Option<String> {
+    let unread = unread_assertions(snapshot);
+    let unread = unread.map(|kind| {
+        let state = kind.state().name();
+        format!("{} is {state}", GroupKind::parse(&kind.kind).kind)
+    });
+    let unread: Vec<String> = unread.collect();
+    (!unread.is_empty()).then(|| unread.join(", "))
 }
 
 /// The kinds that determine paths or profiles, and the policy kinds with built-in profiles.

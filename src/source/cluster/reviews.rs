@@ -28,8 +28,12 @@ const CACHE_TTL: Duration = Duration::from_secs(30);
 const MAX_CACHED_TOKENS: usize = 1_024;
 /// Maximum number of cached SubjectAccessReviews.
 const MAX_CACHED_ACCESS: usize = 65_536;
-/// Maximum number of concurrent TokenReviews.
+/// For how long a token that was valid once has permits of its own.
+const KNOWN_TTL: Duration = Duration::from_secs(3_600);
+/// Maximum number of concurrent TokenReviews, of tokens that were valid and of others each.
 const MAX_CONCURRENT_TOKEN_REVIEWS: usize = 8;
+/// How long a TokenReview waits for others.
+const MAX_REVIEW_WAIT: Duration = Duration::from_secs(2);
 
 /// The resource names of the served kinds, as discovery found them.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +48,12 @@ pub struct ReviewClient {
     tokens: Arc<TtlCache<TokenDigest, Arc<AuthenticatedUser>>>,
     /// Invalid tokens. They have their own cache, so that they cannot evict valid ones.
     rejected_tokens: Arc<TtlCache<TokenDigest, ()>>,
-    /// One permit per TokenReview in flight.
-    token_review_permits: Arc<Semaphore>,
+    /// Tokens that were valid once. A flood of others does not keep them from being reviewed again.
+    known_tokens: Arc<TtlCache<TokenDigest, ()>>,
+    /// One permit per TokenReview in flight, of a token that was valid once.
+    known_permits: Arc<Semaphore>,
+    /// Those of all other tokens.
+    other_permits: Arc<Semaphore>,
     access: Arc<TtlCache<AccessKey, bool>>,
 }
 
@@ -63,10 +71,11 @@ type TokenDigest = [u8; 32];
 /// Token, kind, namespace and name of an access review.
 type AccessKey = (TokenDigest, Option<GroupKind>, String, String);
 
-/// A bounded cache whose entries expire after [`CACHE_TTL`].
+/// A bounded cache whose entries expire.
 #[derive(Debug)]
 struct TtlCache<K, V> {
     capacity: usize,
+    time_to_live: Duration,
     entries: Mutex<BTreeMap<K, (Instant, V)>>,
 }
 
@@ -105,17 +114,19 @@ impl ReviewClient {
         Self {
             client: cluster.client.clone(),
             resources: cluster.resources.clone(),
-            tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
-            rejected_tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS)),
-            token_review_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TOKEN_REVIEWS)),
-            access: Arc::new(TtlCache::new(MAX_CACHED_ACCESS)),
+            tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS, CACHE_TTL)),
+            rejected_tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS, CACHE_TTL)),
+            known_tokens: Arc::new(TtlCache::new(MAX_CACHED_TOKENS, KNOWN_TTL)),
+            known_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TOKEN_REVIEWS)),
+            other_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TOKEN_REVIEWS)),
+            access: Arc::new(TtlCache::new(MAX_CACHED_ACCESS, CACHE_TTL)),
         }
     }
 
     /// Authenticates a token; returns `None` if it is invalid.
     ///
     /// # Errors
-    /// Returns an error if the review fails, or if too many reviews are in flight.
+    /// Returns an error if the review fails, or if too many reviews are in flight for long.
     pub async fn user(&self, token: &str) -> Result<Option<Arc<AuthenticatedUser>>, String> {
         let digest: TokenDigest = Sha256::digest(token.as_bytes()).into();
         if let Some(user) = self.tokens.get(&digest) {
@@ -124,9 +135,12 @@ impl ReviewClient {
         if self.rejected_tokens.get(&digest).is_some() {
             return Ok(None);
         }
-        let _permit = self
-            .token_review_permits
-            .try_acquire()
+        let permits = match self.known_tokens.get(&digest) {
+            Some(()) => &self.known_permits,
+            None => &self.other_permits,
+        };
+        let _permit = timeout(MAX_REVIEW_WAIT, permits.acquire())
+            .await
             .map_err(|_| "too many concurrent token reviews: retry".to_owned())?;
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -144,6 +158,7 @@ impl ReviewClient {
         };
         let user = Arc::new(AuthenticatedUser { info, digest });
         self.tokens.insert(digest, Arc::clone(&user));
+        self.known_tokens.insert(digest, ());
         Ok(Some(user))
     }
 
@@ -226,9 +241,10 @@ impl std::fmt::Debug for ReviewClient {
 }
 
 impl<K: Ord, V: Clone> TtlCache<K, V> {
-    fn new(capacity: usize) -> Self {
+    fn new(capacity: usize, time_to_live: Duration) -> Self {
         Self {
             capacity,
+            time_to_live,
             entries: Mutex::default(),
         }
     }
@@ -250,7 +266,7 @@ impl<K: Ord, V: Clone> TtlCache<K, V> {
         if entries.len() >= self.capacity {
             entries.clear();
         }
-        entries.insert(key, (now + CACHE_TTL, value));
+        entries.insert(key, (now + self.time_to_live, value));
     }
 }
 
@@ -260,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded() {
-        let cache = TtlCache::new(2);
+        let cache = TtlCache::new(2, CACHE_TTL);
         for key in 0..2 {
             cache.insert(key, key + 10);
         }

@@ -1604,6 +1604,7 @@ pub struct CheckAssertionsRequest {
     #[prost(string, tag = "7")]
     pub if_none_match: ::prost::alloc::string::String,
     /// With `if_none_match`, and without `manifests`: for how many seconds to wait for other results, at most 30.
+    /// At most 16 requests wait; another one is answered at once.
     #[prost(int32, tag = "8")]
     pub wait_seconds: i32,
 }

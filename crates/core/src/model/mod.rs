@@ -54,7 +54,9 @@ pub use metadata_map::MetadataMap;
 #[cfg(feature = "engine")]
 pub use names::shared_name;
 pub use nearest::nearest;
-pub use object::{GroupKind, KindNames, Location, Object, ObjectKey, Str, Timestamp, groups};
+pub use object::{
+    GroupKind, KindNames, Location, Object, ObjectKey, Str, TARGETS_ONLY, Timestamp, groups,
+};
 pub use paged_vec::{PagedTable, PagedVec, TableEntry};
 pub use path::{
     BackendStep, DelegatingRules, ListenerSetStep, MAX_DELEGATIONS, PathName, PathPrefix,

@@ -38,9 +38,9 @@ const ASSERTIONS: [&str; 2] = [
 /// The fields of `spec` with target references.
 const TARGET_FIELDS: [&str; 3] = ["targetRef", "targetRefs", "targetSelectors"];
 
-/// The field of an object that was reduced to its target references. It is part of the body, so that a
-/// checkpoint keeps it.
-const TARGETS_ONLY: &str = "entail.dev/targets-only";
+/// The field of an object that [`Object::targets_only`] reduced. It is part of the body, so that a checkpoint keeps it. A
+/// source removes it from what others wrote: an object with it makes its kind one without a profile.
+pub const TARGETS_ONLY: &str = "entail.dev/targets-only";
 
 /// A resource kind, independent of its version. Nearly everything has one, so it is a pointer to the names, which
 /// clones share.

