@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use super::content::FileFingerprint;
 use super::{Problem, ProblemKind};
 
+/// The number of links that are followed to a target, as by Linux.
+const MAX_LINKS: usize = 40;
 /// The path of standard input.
 pub(super) const STDIN: &str = "-";
 
@@ -137,6 +139,10 @@ fn is_hard_linked(_: &fs::Metadata) -> bool {
     false
 }
 
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
@@ -156,10 +162,10 @@ impl DirectoryWalk<'_> {
         let metadata = match fs::metadata(root) {
             Ok(metadata) => metadata,
             Err(error) => {
-                // The objects of a deleted file are deleted. A missing directory is a failure of
-                // the source, such as a file system that is not mounted: its files are kept.
+                // The objects of a deleted file are deleted. A missing directory, and a link without its target, is a
+                // failure of the source, such as a file system that is not mounted: its files are kept.
                 let mut kept = (self.known)(root);
-                if error.kind() == io::ErrorKind::NotFound {
+                if error.kind() == io::ErrorKind::NotFound && !is_link(root) {
                     kept.retain(|path| path != root);
                 }
                 return self.unreadable(root, &error, kept);
@@ -247,7 +253,12 @@ impl DirectoryWalk<'_> {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         self.listing.is_plain &= !is_link;
         match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => folders.push(path),
+            Ok(metadata) if metadata.is_dir() => {
+                if is_link {
+                    self.watch_target(&path);
+                }
+                folders.push(path);
+            }
             Ok(metadata) if metadata.is_file() && is_manifest(&path) => {
                 if is_link {
                     self.watch_target(&path);
@@ -255,14 +266,14 @@ impl DirectoryWalk<'_> {
                 self.add(&path, ReadMode::File(FileFingerprint::of(&metadata)));
             }
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if is_link && is_manifest(&path) {
-                    self.unreadable(&path, &error, Vec::new());
-                }
-            }
+            // Deleted after it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_link => {}
             Err(error) => {
+                // What was read by a link without its target stays in use until the link is deleted: whoever replaces
+                // the target may be about to. A link without an extension may have been one to a directory.
                 let kept = (self.known)(&path);
-                if is_manifest(&path) || !kept.is_empty() {
+                let may_be_folder = is_link && path.extension().is_none();
+                if is_manifest(&path) || may_be_folder || !kept.is_empty() {
                     self.unreadable(&path, &error, kept);
                 }
             }
@@ -280,7 +291,7 @@ impl DirectoryWalk<'_> {
         } else {
             parent
         };
-        if fs::symlink_metadata(root).is_ok_and(|metadata| metadata.is_symlink()) {
+        if is_link(root) {
             // Any link on the way to the target may be replaced, such as `..data`.
             self.listing.is_plain = false;
             self.listing
@@ -292,7 +303,20 @@ impl DirectoryWalk<'_> {
         }
     }
 
+    /// Watches what a link leads to, and each link on the way: any of them may be replaced.
     fn watch_target(&mut self, link: &Path) {
+        let mut at = link.to_owned();
+        for _ in 0..MAX_LINKS {
+            let Ok(target) = fs::read_link(&at) else {
+                break;
+            };
+            let folder = at.parent().unwrap_or(Path::new("."));
+            at = folder.join(target);
+            let real = at.parent().and_then(|parent| fs::canonicalize(parent).ok());
+            if let (Some(name), Some(parent)) = (at.file_name(), real) {
+                self.watch_name(&parent, name);
+            }
+        }
         if let Ok(target) = fs::canonicalize(link)
             && let (Some(name), Some(parent)) = (target.file_name(), target.parent())
         {

@@ -323,8 +323,13 @@ impl ManifestFile {
         let before = std::mem::take(&mut self.items);
         self.items = parsed.objects.into_iter().map(Item::new).collect();
         self.problems = parsed.problems;
-        let is_broken = |problem: &Problem| problem.kind == ProblemKind::Broken;
-        let is_whole = !self.problems.iter().any(is_broken);
+        // It is not known which objects these documents have.
+        let is_lost = |problem: &Problem| match problem.kind {
+            ProblemKind::Broken => true,
+            ProblemKind::Malformed => problem.about.is_none(),
+            ProblemKind::Duplicate | ProblemKind::Unreadable => false,
+        };
+        let is_whole = !self.problems.iter().any(is_lost);
         self.was_good |= is_whole;
         for problem in &mut self.problems {
             match &problem.about {
@@ -336,12 +341,11 @@ impl ManifestFile {
                     }
                 }
                 Some(_) => {}
-                None => problem.kept_last_good = is_broken(problem) && self.was_good,
+                None => problem.kept_last_good = is_lost(problem) && self.was_good,
             }
         }
         if !is_whole {
-            // The objects of a broken document are not known. Objects of the previous version that
-            // no other document contains stay in use.
+            // Objects of the previous version that no other document contains stay in use.
             for item in before {
                 let key = ObjectKey {
                     namespace: item.written.clone(),
@@ -408,7 +412,7 @@ mod tests {
                 problems,
                 [
                     (ProblemKind::Malformed, true),
-                    (ProblemKind::Malformed, false)
+                    (ProblemKind::Malformed, true)
                 ]
             );
             assert_eq!(loaded.items.len(), 1);
@@ -450,6 +454,63 @@ mod tests {
         assert_eq!(loaded.items[0].object.body.value()["spec"]["v"], 2);
         assert_eq!(taken(&mut loaded, GOOD), []);
         assert_eq!(names(&loaded), ["a"]);
+    }
+
+    #[test]
+    fn a_document_that_loses_its_name_keeps_its_last_good_version() {
+        let mut loaded = ManifestFile::default();
+        let other = GOOD.replace("name: a", "name: b");
+        assert_eq!(taken(&mut loaded, &format!("{GOOD}\n---\n{other}")), []);
+        let lost = GOOD.replace("name: a", "nme: a");
+        assert_eq!(
+            taken(&mut loaded, &format!("{lost}\n---\n{other}")),
+            [(ProblemKind::Malformed, true)]
+        );
+        assert_eq!(loaded.items.len(), 2);
+        assert_eq!(taken(&mut loaded, &other), []);
+        assert_eq!(loaded.items.len(), 1);
+    }
+
+    #[test]
+    fn what_was_read_by_a_link_stays_until_the_link_is_deleted() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let (root, target) = (folder.path().join("root"), folder.path().join("target"));
+        for folder in [&root, &target] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        for (file, document) in [("a.yaml", 0), ("b.yaml", 2)] {
+            std::fs::write(target.join(file), DOCUMENTS[document]).unwrap();
+        }
+        symlink("../target", root.join("all")).unwrap();
+        symlink("../target/a.yaml", root.join("own.yaml")).unwrap();
+        symlink("target/a.yaml", folder.path().join("alone.yaml")).unwrap();
+        for roots in [&[root.clone()][..], &[folder.path().join("alone.yaml")]] {
+            let mut source = Manifests::new(roots.to_vec(), KindScopes::default());
+            let mut followed = Followed::default();
+            followed.take(source.scan());
+            let objects = followed.objects.clone();
+            assert!(!objects.is_empty(), "{:?}", followed.problems);
+            std::fs::rename(&target, folder.path().join("moved")).unwrap();
+            followed.take(source.scan());
+            assert_eq!(followed.objects, objects);
+            let kept = followed.problems.iter().filter(|p| p.kept_last_good);
+            assert_eq!(kept.count(), roots.len() + usize::from(roots[0] == root));
+            // A new source knows nothing of it.
+            let new = Manifests::new(roots.to_vec(), KindScopes::default()).scan();
+            assert!(!new.problems.is_empty() && new.change.upserts.is_empty());
+            std::fs::rename(folder.path().join("moved"), &target).unwrap();
+            followed.take(source.scan());
+            assert_eq!(followed.objects, objects);
+        }
+        let mut source = Manifests::new(vec![root.clone()], KindScopes::default());
+        let mut followed = Followed::default();
+        followed.take(source.scan());
+        for link in ["all", "own.yaml"] {
+            std::fs::remove_file(root.join(link)).unwrap();
+        }
+        followed.take(source.scan());
+        assert!(followed.objects.is_empty() && followed.problems.is_empty());
     }
 
     /// Documents of which random files consist: two versions of Services, one of them in a namespace, a CRD that

@@ -43,6 +43,15 @@ fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
         let first = name.split('/').next().unwrap();
         let _ = symlink(Path::new("..data").join(first), mount.join(first));
     }
+    // Of files that are gone, the links are removed last.
+    for entry in fs::read_dir(mount).unwrap() {
+        let name = entry.unwrap().file_name();
+        let name = name.to_str().unwrap();
+        let is_kept = |(file, _): &(&str, String)| file.split('/').next() == Some(name);
+        if !name.starts_with("..") && !files.iter().any(is_kept) {
+            fs::remove_file(mount.join(name)).unwrap();
+        }
+    }
     if let Some(before) = before {
         fs::remove_dir_all(mount.join(before)).unwrap();
     }
