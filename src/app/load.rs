@@ -1,5 +1,6 @@
 //! Reads the inputs once, for commands.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use crate::insight::{
 };
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem, ProblemKind};
+use entail_core::effective::World;
+use entail_core::model::{GroupKind, nearest};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ProfileSources, Store};
 
@@ -25,6 +28,10 @@ pub struct LoadedInputs {
     pub local: LocalBackend,
     /// Problems of the inputs for standard error: `path:line: message`.
     pub warnings: Vec<String>,
+    /// Warnings for standard error about what the inputs lack.
+    pub remarks: Vec<String>,
+    /// Whether the manifests have no objects.
+    pub is_empty: bool,
     /// A note for standard error: the policy kinds of manifests whose CRDs are missing, so that their
     /// defaults are not applied.
     pub note: Option<String>,
@@ -43,7 +50,8 @@ pub struct LoadedInputs {
 pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     inputs.check().map_err(AppError::Usage)?;
     let mut cache = ObjectCache::new(read_profiles(&inputs.profiles, &inputs.controllers)?);
-    let mut without_files = None;
+    let mut remarks = Vec::new();
+    let mut is_empty = false;
     let (problems, is_complete) = match &inputs.cluster {
         Some(access) => {
             cache = cache.with_kind_states();
@@ -53,8 +61,9 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             let manifests = Manifests::new(inputs.manifests.clone(), cache.scopes());
             let scan = manifests.with_limits(limits(inputs)).scan();
             let is_complete = !scan.is_partial();
-            if scan.files == 0 && scan.problems.is_empty() {
-                without_files = inputs.manifests.first().map(|first| no_files(first));
+            is_empty = scan.change.upserts.is_empty() && scan.problems.is_empty();
+            if let Some(first) = inputs.manifests.first().filter(|_| is_empty) {
+                remarks.push(without_objects(first, scan.files));
             }
             cache.apply(scan.change);
             (source_problems(&scan.problems), is_complete)
@@ -70,8 +79,9 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
     let missing_namespaces = missing_namespaces(snapshot.world());
     let refused = profile_problems(snapshot.world());
     let warnings = problems.problems.iter();
-    let warnings = warnings.map(ToString::to_string).chain(refused);
-    let warnings = warnings.chain(without_files).collect();
+    let warnings = warnings.map(ToString::to_string).chain(refused).collect();
+    let complete_kinds = inputs.controllers.complete_kinds.iter();
+    remarks.extend(complete_kinds.filter_map(|kind| not_referenced(snapshot.world(), kind)));
     Ok(LoadedInputs {
         local: LocalBackend {
             snapshot: Arc::new(snapshot),
@@ -79,18 +89,53 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
             change: change_world,
         },
         warnings,
+        remarks,
+        is_empty,
         note,
         missing_namespaces,
         incomplete,
     })
 }
 
-/// Says that manifests have no files.
-fn no_files(first: &Path) -> String {
+/// Says that manifests have no objects, and how many files were read.
+fn without_objects(first: &Path, files: usize) -> String {
     let first = first.display();
-    format!(
-        "{first}: there are no manifests: files of a directory are read if they end with .yaml, .yml or .json"
-    )
+    match files {
+        0 => format!(
+            "{first}: there are no manifests: files of a directory are read if they end with .yaml, .yml or .json"
+        ),
+        _ => format!(
+            "{first}: there are no objects: check the path, or the command that writes them"
+        ),
+    }
+}
+
+/// Says that no policy refers to objects of a kind of which the input is said to hold all, so that this has no effect;
+/// `None` if some may.
+fn not_referenced(world: &World, kind: &GroupKind) -> Option<String> {
+    let profiles = world.kinds().iter().map(|kind| kind.profile());
+    let references = profiles.flat_map(|profile| &profile.references);
+    let mut known: BTreeSet<GroupKind> = references.map(|one| one.kind.clone()).collect();
+    let policies = world.kinds().iter().flat_map(|kind| kind.policies());
+    let named = policies.flat_map(|(_, policy)| &policy.named_objects);
+    known.extend(named.map(|object| object.kind.clone()));
+    known.extend(
+        world
+            .store()
+            .objects()
+            .map(|object| object.key.kind.clone()),
+    );
+    if known.is_empty() || known.contains(kind) {
+        return None;
+    }
+    let meant = nearest(
+        &kind.to_string(),
+        known.iter().map(ToString::to_string).collect(),
+    );
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+    Some(format!(
+        "`--assume-complete {kind}` has no effect: no policy refers to objects of this kind{meant}"
+    ))
 }
 
 /// Returns the limits of a manifest.
@@ -120,6 +165,7 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
                 ProblemKind::Broken => Code::Broken,
                 ProblemKind::Malformed => Code::Malformed,
                 ProblemKind::Unreadable => Code::Unreadable,
+                ProblemKind::WrongType => Code::WrongType,
                 ProblemKind::Duplicate => Code::Duplicate,
             }),
         }

@@ -277,7 +277,7 @@ impl ObjectCache {
 /// The problems of the profiles of a world, one line each.
 pub(super) fn profile_problems(world: &World) -> impl Iterator<Item = String> {
     let problems = world.problems().iter();
-    problems.map(|p| format!("{}: profile refused: {}", p.location, p.reason))
+    problems.map(ToString::to_string)
 }
 
 /// Removes or sets the namespace of an object according to the scope of its kind.

@@ -39,6 +39,7 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
         print_warnings(&loaded.warnings);
         print_note(loaded.note.as_deref());
         print_note(loaded.missing_namespaces.as_deref());
+        loaded.incomplete
     })
 }
 
@@ -62,19 +63,21 @@ pub(super) fn load_profiles(
     Ok(loaded.local.snapshot)
 }
 
-/// Connects like [`connect`], and prints only the problems of the inputs that are not findings.
+/// Connects like [`connect`], and prints only the problems of the inputs that are not findings. Manifests without objects
+/// count as incomplete: they would pass any check.
 pub(super) fn connect_for_findings(source: &SourceArgs) -> Result<Connection, CliError> {
     connect_with(source, |loaded| {
         let problems = loaded.local.source_problems.problems.iter();
         let others = problems.filter(|problem| problem.code.is_none());
         print_warnings(&others.map(ToString::to_string).collect::<Vec<_>>());
         print_note(loaded.missing_namespaces.as_deref());
+        loaded.incomplete || loaded.is_empty && !source.allow_partial
     })
 }
 
 fn connect_with(
     source: &SourceArgs,
-    report: impl FnOnce(&app::LoadedInputs),
+    report: impl FnOnce(&app::LoadedInputs) -> bool,
 ) -> Result<Connection, CliError> {
     source.check()?;
     if let Some(address) = &source.server {
@@ -95,10 +98,11 @@ fn connect_with(
         max_manifest_mib: source.limits.max_manifest_size,
         cluster: source.cluster.access(&source.manifests),
     })?;
-    report(&loaded);
+    let incomplete = report(&loaded);
+    print_warnings(&loaded.remarks);
     Ok(Connection {
         backend: Box::new(loaded.local),
-        incomplete: loaded.incomplete,
+        incomplete,
     })
 }
 
@@ -157,8 +161,8 @@ impl ManifestSet {
             Some(revision) => revision.named(warning),
             None => warning.clone(),
         };
-        let warnings: Vec<String> = loaded.warnings.iter().map(named).collect();
-        print_warnings(&warnings);
+        let warnings = loaded.warnings.iter().chain(&loaded.remarks).map(named);
+        print_warnings(&warnings.collect::<Vec<_>>());
         for problem in &mut loaded.local.source_problems.problems {
             problem.location = named(&problem.location);
         }
@@ -187,7 +191,9 @@ pub(super) fn compare(
     let [before_namespaces, after_namespaces] = namespaces;
     print_notes(before_namespaces, after_namespaces);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
-    let reply = insight::compare(old.engine(), new.engine(), &AccessScope::default());
+    let all = AccessScope::default();
+    let mut reply = insight::compare(old.engine(), new.engine(), &all);
+    reply.warnings = insight::change_warnings([old.world(), new.world()], &reply, &all);
     Ok(Comparison {
         reply,
         kinds_before: before.local.server_status()?.kinds,

@@ -140,7 +140,7 @@ impl Report for WhyNot {
 }
 
 impl Question<'_> {
-    /// The policy is not accepted: it is in effect nowhere.
+    /// The policy is not accepted: it is in effect nowhere, or that is not known.
     fn not_accepted(&self) -> Option<WhyNot> {
         let conditions = self.status.conditions.iter();
         let mut refused = conditions.filter(|one| one.r#type == "Accepted" && one.status != "True");
@@ -164,12 +164,20 @@ impl Question<'_> {
             changes.push(remedy_of(&refused.reason).to_owned());
         }
         changes.dedup();
-        Some(WhyNot {
-            condition: "NotAccepted",
-            finding: format!(
-                "it is not accepted ({}), so it is in effect nowhere",
-                refused.reason
+        let reason = &refused.reason;
+        let (condition, finding) = match &*refused.status {
+            "Unknown" => (
+                "NotKnown",
+                format!("it is not known whether it is in effect ({reason})"),
             ),
+            _ => (
+                "NotAccepted",
+                format!("it is not accepted ({reason}), so it is in effect nowhere"),
+            ),
+        };
+        Some(WhyNot {
+            condition,
+            finding,
             details,
             changes,
             ..WhyNot::default()
@@ -241,8 +249,15 @@ impl Question<'_> {
             };
         } else if !has_losses {
             found.condition = "NoValue";
-            found.finding = "it is attached there, but sets no value".to_owned();
-            found.changes = vec!["set a field that the kind merges in its spec".to_owned()];
+            let short = short_kind(&self.status.kind);
+            found.finding = "it is attached there, but none of its values counts".to_owned();
+            found.details = vec![
+                "its spec sets no field that the kind merges, or the kind does not act with these fields on these paths"
+                    .to_owned(),
+            ];
+            found.changes = vec![format!(
+                "set a field that counts there: `entail profiles {short}` shows the limits of the kind"
+            )];
         } else {
             found.condition = "Overridden";
             found.finding = "it is attached there, but each of its values is overridden".to_owned();

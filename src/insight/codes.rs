@@ -64,6 +64,7 @@ codes! {
     ParametersNotRead = "E010", Note, "Parameters of a Gateway or GatewayClass are not read";
     IgnoreExpired = "E011", Warning, "An entry of the ignore file has expired";
     IgnoreUnused = "E012", Note, "What is to be ignored was not found";
+    WrongType = "E013", Warning, "A field of an object has the wrong type";
 
     // Policies and their references.
     Invalid = "E020", Error, "A policy is invalid";

@@ -44,6 +44,8 @@ pub(super) fn kinds_named(
         true => drop(found.splice(0..0, with_objects)),
         false => found.extend(with_objects),
     }
+    // XListenerSet is another name of ListenerSet.
+    let mut found: Vec<GroupKind> = found.into_iter().map(GroupKind::canonical).collect();
     let mut seen: HashSet<GroupKind> = HashSet::new();
     found.retain(|kind| seen.insert(kind.clone()));
     if found.is_empty() {

@@ -36,7 +36,9 @@ pub use assertions::{
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;
 pub use codes::Code;
-pub use compare::{ChangeEffect, ChangeFilter, PreviewFn, compare, preview_change};
+pub use compare::{
+    ChangeEffect, ChangeFilter, PreviewFn, change_warnings, compare, preview_change,
+};
 pub use explain::explain;
 pub use failure::{Failure, FailureCode};
 pub(crate) use failure::{MAX_NAMED, shortened};

@@ -43,7 +43,7 @@ pub fn server_status(
     let version = snapshot.version();
     let profiles = world.problems().iter().map(|p| v1::Problem {
         location: p.location.clone(),
-        message: format!("profile refused: {}", p.reason),
+        message: p.message(),
         code: Code::ProfileRefused.id().to_owned(),
     });
     let sources = source_problems.problems.iter().map(|problem| v1::Problem {

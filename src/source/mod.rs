@@ -7,3 +7,4 @@ pub mod checkpoint;
 pub mod cluster;
 pub mod manifests;
 mod object;
+mod shape;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use entail_core::model::{
-    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, groups, shared_name,
+    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, groups, nearest, shared_name,
 };
 
 /// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
@@ -147,6 +147,9 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
     if !letters(kind, &['-']) {
         return Err("`kind` contains invalid characters".to_owned());
     }
+    if let Some(problem) = misnamed(version, group, kind) {
+        return Err(problem);
+    }
     let metadata = fields_of(body, "metadata")?;
     let name = text(metadata, "name", "metadata.name")?;
     segment(name, "metadata.name")?;
@@ -160,6 +163,59 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
     }
     let kind = shared_kind(group, kind);
     Ok(ObjectKey::new(kind, shared_name(namespace), name))
+}
+
+/// The kinds of entail's own API group.
+const OWN_KINDS: [&str; 4] = [
+    "PolicyProfile",
+    "ControllerAlias",
+    "EffectivePolicyAssertion",
+    "ClusterEffectivePolicyAssertion",
+];
+/// Kinds of the Gateway API that no other group has.
+const GATEWAY_KINDS: [&str; 10] = [
+    "BackendTLSPolicy",
+    "GRPCRoute",
+    "Gateway",
+    "GatewayClass",
+    "HTTPRoute",
+    "ListenerSet",
+    "ReferenceGrant",
+    "TCPRoute",
+    "TLSRoute",
+    "UDPRoute",
+];
+
+/// Why an object is of a kind that does not exist, though its name is nearly one that does; `None` if it may exist. Such an
+/// object would read as one that has no part in any answer.
+fn misnamed(version: &str, group: &str, kind: &str) -> Option<String> {
+    let meant = |kinds: &[&str]| nearest(kind, kinds.iter().map(ToString::to_string).collect());
+    let or_nothing = |meant: Option<String>| {
+        meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+    };
+    let in_other_case = |known: &&&str| known.eq_ignore_ascii_case(kind) && **known != kind;
+    match group {
+        groups::CORE if version.contains('.') => Some(format!(
+            "`apiVersion: {version}` has no version: it ends with one, as in `{version}/v1`"
+        )),
+        groups::ENTAIL if !OWN_KINDS.contains(&kind) => Some(format!(
+            "the API group `{group}` has no kind `{kind}`{}",
+            or_nothing(meant(&OWN_KINDS))
+        )),
+        groups::GATEWAY => GATEWAY_KINDS.iter().find(in_other_case).map(|known| {
+            format!("the API group `{group}` has no kind `{kind}`; did you mean `{known}`?")
+        }),
+        // Gateway is also a kind of others.
+        groups::CORE | "networking.k8s.io" | "gateway.k8s.io" | "k8s.io"
+            if kind != "Gateway" && GATEWAY_KINDS.contains(&kind) =>
+        {
+            Some(format!(
+                "`{kind}` is a kind of the API group `{}`: correct `apiVersion`",
+                groups::GATEWAY
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// The number of kinds that [`shared_kind`] remembers on each thread.
@@ -278,6 +334,39 @@ mod tests {
             assert!(metadata.get(field).is_none(), "{field}");
         }
         assert!(object.body.has("status"));
+    }
+
+    #[test]
+    fn kinds_that_are_nearly_known_ones_are_refused() {
+        let read_kind = |version: &str, kind: &str| {
+            let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
+            read(object).err().map(|invalid| invalid.message)
+        };
+        for (version, kind, expected) in [
+            ("gateway.networking.k8s.io", "HTTPRoute", "has no version"),
+            ("gateway.networking.k8s.io/v1", "HttpRoute", "`HTTPRoute`?"),
+            (
+                "networking.k8s.io/v1",
+                "HTTPRoute",
+                "`gateway.networking.k8s.io`",
+            ),
+            ("v1", "GRPCRoute", "`gateway.networking.k8s.io`"),
+            ("entail.dev/v1alpha1", "PolicyProfil", "`PolicyProfile`?"),
+            ("entail.dev/v1alpha1", "Other", "no kind `Other`"),
+        ] {
+            let message = read_kind(version, kind).unwrap();
+            assert!(message.contains(expected), "{version} {kind}: {message}");
+        }
+        for (version, kind) in [
+            ("v1", "Service"),
+            ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+            ("gateway.networking.k8s.io/v2", "NewRoute"),
+            ("networking.istio.io/v1", "Gateway"),
+            ("networking.k8s.io/v1", "Ingress"),
+            ("entail.dev/v1alpha1", "ControllerAlias"),
+        ] {
+            assert_eq!(read_kind(version, kind), None);
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod lost;
 mod man;
 mod matrix;
 mod mcp;
+mod mistakes;
 mod names;
 mod pull_requests;
 mod readme;

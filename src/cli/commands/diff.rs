@@ -123,6 +123,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
             return review(args, changes, (&mut *before, &mut session), &states);
         }
     };
+    changes.print_warnings();
     let style = console::style().listing_all(args.all);
     report::print_styled(&changes, format, &states, style)?;
     Ok(changes.exit(completeness))

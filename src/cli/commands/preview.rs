@@ -71,6 +71,12 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
         manifests: read_manifests(&args.files)?,
         deletes: args.deletes,
     };
+    if change.manifests.trim().is_empty() && change.deletes.is_empty() {
+        return Err(CliError::Unreadable(
+            "`-f` has no manifests, so nothing would change: check the command that writes them"
+                .to_owned(),
+        ));
+    }
     let allow_partial = args.common.source.allow_partial;
     let query = args.common.with_name(NameArgs::default());
     let mut session = Session::open(&query)?;
@@ -82,6 +88,7 @@ pub(in crate::cli) fn run(args: PreviewArgs) -> Result<ExitStatus, CliError> {
             problem.location, problem.message
         ));
     }
+    changes.print_warnings();
     if !problems.is_empty() && !allow_partial {
         session.is_partial = true;
     }

@@ -14,7 +14,7 @@ use super::report::{Report, write_paths};
 use super::session::is_selected;
 use super::spec::{block_name, origin_name};
 use super::text::{Style, count, printable, printable_line, shortened, text_width, width, wrapped};
-use super::{ExitStatus, insight_json};
+use super::{ExitStatus, console, insight_json};
 use crate::api::v1;
 use entail_core::model::{BackendStep, PathName, RuleStep};
 
@@ -41,6 +41,10 @@ impl ChangeReport {
                 .changes
                 .retain(|change| is_selected(kinds, &change.kind));
             reply.loses_values = reply.changes.iter().flat_map(|c| &c.units).any(is_lost);
+            let kind_of = |warning: &str| warning.split('/').next().map(str::to_owned);
+            let is_of_kinds =
+                |warning: &String| kind_of(warning).is_some_and(|kind| is_selected(kinds, &kind));
+            reply.warnings.retain(is_of_kinds);
         }
         reply.changes = merged(reply.changes);
         Self(reply)
@@ -54,6 +58,13 @@ impl ChangeReport {
     /// What could not be read of the change.
     pub(in crate::cli) fn problems(&self) -> &[v1::Problem] {
         &self.0.problems
+    }
+
+    /// Prints on standard error why policies of the change have no effect.
+    pub(in crate::cli) fn print_warnings(&self) {
+        for warning in &self.0.warnings {
+            console::print_error(&format!("warning: {}", printable_line(warning)));
+        }
     }
 
     /// The exit status: incomplete if the answer is, and then whether a value or a path is lost.

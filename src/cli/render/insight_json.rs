@@ -179,6 +179,7 @@ pub(in crate::cli) fn changes(
                     ])
                 }),
             ),
+            ("warnings", Document::texts(&reply.warnings)),
         ],
     )
 }

@@ -8,12 +8,17 @@ pub use effect::ChangeEffect;
 
 use self::walk::Comparison;
 use super::lookup::incomplete_kinds;
+use super::warnings::of_policy;
+use super::{ChangedObject, NameScope, ObjectChange};
 use super::{Failure, QuerySubject, Visibility, shortened};
 use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
 use entail_core::engine::{ChangedPaths, PathEngine};
 use entail_core::model::ObjectKey;
+
+/// Maximum number of policies of a change that are warned of, and of warnings.
+const MAX_WARNED: usize = 100;
 
 /// Computes the world after manifests are applied and objects are deleted. Returns it with the
 /// problems of the manifests: location and message. Objects that the filter rejects are skipped and
@@ -45,7 +50,9 @@ pub fn preview_change(
     });
     visibility.budget().check()?;
     let version = snapshot.version();
-    let compared = compare(snapshot.engine(), &PathEngine::new(after), visibility);
+    let after = PathEngine::new(after);
+    let compared = compare(snapshot.engine(), &after, visibility);
+    let warnings = change_warnings([world, after.world()], &compared, visibility);
     visibility.budget().check()?;
     let mut kinds = incomplete_kinds(snapshot, &[], visibility);
     kinds.extend(compared.kinds.iter().cloned());
@@ -62,8 +69,40 @@ pub fn preview_change(
         synced_at: Some(version.synced_at),
         kinds,
         truncated: compared.truncated || visibility.is_truncated(),
+        warnings,
         ..compared
     })
+}
+
+/// Why policies that a change creates or replaces have no effect, or not at all of their targets.
+pub fn change_warnings(
+    [before, after]: [&World; 2],
+    differences: &v1::PreviewChangeResponse,
+    visibility: &dyn Visibility,
+) -> Vec<String> {
+    let policies = after.kinds().iter().flat_map(|kind| kind.policies());
+    let changed = policies.filter_map(|(_, policy)| {
+        let known = before.store().get(&policy.key);
+        let change = match known {
+            None => ObjectChange::Created,
+            Some(known) if known.object.body != policy.object.body => ObjectChange::Updated,
+            Some(_) => return None,
+        };
+        let is_seen = visibility.includes_object(&policy.key);
+        is_seen.then_some((&policy.key, change))
+    });
+    let mut found = Vec::new();
+    for (key, change) in changed.take(MAX_WARNED) {
+        let object = ChangedObject {
+            key,
+            change,
+            names: &NameScope::All,
+        };
+        let texts = of_policy(after, object, differences);
+        found.extend(texts.into_iter().map(|text| format!("{key}: {text}")));
+    }
+    found.truncate(MAX_WARNED);
+    found
 }
 
 /// Finds the object with a name.

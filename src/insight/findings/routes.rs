@@ -7,7 +7,7 @@ use super::{FindingPage, ScopedFinding, finding};
 use crate::api::v1::finding::Severity;
 use crate::insight::Code;
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, Str};
+use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, SourceState, Str, groups};
 use entail_core::store::{Listener, Projection, route_kind};
 
 /// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
@@ -15,6 +15,7 @@ use entail_core::store::{Listener, Projection, route_kind};
 pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
     listeners(world, findings);
     parents(world, findings);
+    backends(world, findings);
     delegations(world, findings);
     routes(world, findings);
 }
@@ -62,6 +63,9 @@ fn parents(world: &World, findings: &mut FindingPage<'_>) {
                 Some(_) if *reason == PathErrorReason::NoMatchingParent => {
                     "no rule of that Route delegates to this one below a Gateway whose controller follows that"
                 }
+                None if *reason == PathErrorReason::NoMatchingParent => {
+                    "it has no listener with this sectionName and port"
+                }
                 _ => reason.explain(),
             };
             let message = format!(
@@ -72,6 +76,39 @@ fn parents(world: &World, findings: &mut FindingPage<'_>) {
                 severity: Severity::Warning,
                 ..finding(world, (*reason).into(), &key, message)
             });
+        }
+    }
+}
+
+/// Adds the backends that rules name in vain. Manifests without any Service are those of somebody who has them elsewhere.
+fn backends(world: &World, findings: &mut FindingPage<'_>) {
+    let service = GroupKind::new(groups::CORE, "Service");
+    let store = world.store();
+    let is_complete = matches!(store.state(&service), None | Some(SourceState::Complete));
+    if !is_complete || store.of_kind(&service).next().is_none() {
+        return;
+    }
+    for (key, route) in store.routes() {
+        if !findings.sees(&key) {
+            continue;
+        }
+        for (number, rule) in route.rules.iter().enumerate() {
+            let refused = world.topology().refused_backends(&key, (number, rule));
+            for (backend, port, reason) in refused {
+                let why = match (reason, port) {
+                    (PathErrorReason::BackendNotFound, _) => "does not exist".to_owned(),
+                    (PathErrorReason::PortNotFound, Some(port)) => format!("has no port {port}"),
+                    (PathErrorReason::RefNotPermitted, _) => {
+                        "is in another namespace, and no ReferenceGrant there permits it".to_owned()
+                    }
+                    (reason, _) => reason.explain().to_owned(),
+                };
+                let message = format!("spec.rules[{number}].backendRefs: `{backend}` {why}");
+                findings.push(ScopedFinding {
+                    severity: Severity::Warning,
+                    ..finding(world, reason.into(), &key, message)
+                });
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ pub use scope::NameScope;
 
 pub use text::line;
 
+pub(super) use self::outcome::of_policy;
+
 use self::text::count;
 use super::absent::query_name;
 use super::{ChangeEffect, abridged};
@@ -76,7 +78,8 @@ pub fn warnings(
     object: ChangedObject<'_>,
     effect: &ChangeEffect,
 ) -> Vec<String> {
-    let mut found = outcome::of_policy(effect, object);
+    let own = of_policy(effect.after.world(), object, &effect.differences);
+    let mut found: Vec<String> = own.iter().map(|text| line(text)).collect();
     found.extend(losses::of(snapshot, object, &effect.differences));
     let unknown = not_known(snapshot, object, effect);
     let all = found.len();

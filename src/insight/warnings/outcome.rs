@@ -1,23 +1,25 @@
 //! Warnings about a policy that has no effect itself.
 
-use super::text::line;
 use super::{ChangedObject, NameScope, ObjectChange};
 use crate::api::v1;
+use crate::insight::AccessScope;
 use crate::insight::findings::missing_target_hint;
 use crate::insight::policies::accepted;
 use crate::insight::waypoints::idle_references;
-use crate::insight::{AccessScope, ChangeEffect};
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::{PolicyKind, World};
 use entail_core::model::Outcome;
 use entail_core::profile::Policy;
 
-/// Returns why the changed object has no effect as a policy, or not at all of its targets.
-pub(super) fn of_policy(effect: &ChangeEffect, object: ChangedObject<'_>) -> Vec<String> {
+/// Returns why a changed object has no effect as a policy of the world after the change, or not at all of its targets.
+pub(in crate::insight) fn of_policy(
+    world: &World,
+    object: ChangedObject<'_>,
+    differences: &v1::PreviewChangeResponse,
+) -> Vec<String> {
     if object.change == ObjectChange::Deleted {
         return Vec::new();
     }
-    let world = effect.after.world();
     let mut found = Vec::new();
     for kind in world.kinds() {
         let policy = kind.policy(object.key);
@@ -32,15 +34,15 @@ pub(super) fn of_policy(effect: &ChangeEffect, object: ChangedObject<'_>) -> Vec
         }
         let bad = references.iter().filter(|reference| !reference.is_accepted);
         let subject = object.subject();
-        found.extend(bad.map(|reference| line(&format!("{subject}: {}", reference.text))));
+        found.extend(bad.map(|reference| format!("{subject}: {}", reference.text)));
         let idle = idle_references(world, kind, policy.0);
-        found.extend(idle.iter().map(|why| line(&format!("{subject}: {why}"))));
+        found.extend(idle.iter().map(|why| format!("{subject}: {why}")));
         if found.is_empty()
             && object.change == ObjectChange::Created
-            && has_no_effect(kind, object, &effect.differences)
+            && has_no_effect(kind, object, differences)
         {
             let why = "it is overridden everywhere, or its targets are on no path";
-            found.push(line(&format!("{subject} has no effect: {why}")));
+            found.push(format!("{subject} has no effect: {why}"));
         }
     }
     found
@@ -97,7 +99,7 @@ fn not_accepted(
         _ => condition.message,
     };
     let separator = if why.is_empty() { "" } else { ": " };
-    line(&format!("{verdict}: {}{separator}{why}", condition.reason))
+    format!("{verdict}: {}{separator}{why}", condition.reason)
 }
 
 /// Whether a new policy sets no value on any path.

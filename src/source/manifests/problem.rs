@@ -11,6 +11,8 @@ pub enum ProblemKind {
     Broken,
     /// A document is not a Kubernetes object.
     Malformed,
+    /// A field of an object has the wrong type, and counts as unset.
+    WrongType,
     /// An object is in two places; the later one is used.
     Duplicate,
     /// A file or directory cannot be read.
@@ -40,6 +42,7 @@ impl ProblemKind {
         match self {
             ProblemKind::Broken => "Broken",
             ProblemKind::Malformed => "Malformed",
+            ProblemKind::WrongType => "WrongType",
             ProblemKind::Duplicate => "Duplicate",
             ProblemKind::Unreadable => "Unreadable",
         }

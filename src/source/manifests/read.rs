@@ -14,6 +14,7 @@ use super::limits::Limits;
 use super::split::split;
 use super::{Problem, ProblemKind};
 use crate::source::object::{parse_object, secret_name};
+use crate::source::shape;
 
 /// Maximum number of problems of one file that are reported individually.
 const MAX_REPORTED_PROBLEMS: usize = 100;
@@ -290,8 +291,25 @@ impl Reader {
         if let Some(object) = secret_name(&value, &location) {
             return self.parsed.objects.push(ManifestObject { object, line });
         }
+        let wrong_type = shape::problem_of(&value);
         match parse_object(value, Some(location)) {
-            Ok(Some(object)) => self.parsed.objects.push(ManifestObject { object, line }),
+            Ok(Some(object)) => {
+                let wrong_type = wrong_type.map(|wrong_type| Problem {
+                    path: self.name.to_string(),
+                    line: Some(line),
+                    message: format!(
+                        "{}: {wrong_type}: it counts as unset, and an API server refuses the object",
+                        object.key
+                    ),
+                    kind: ProblemKind::WrongType,
+                    kept_last_good: false,
+                    about: Some(object.key.clone()),
+                });
+                wrong_type
+                    .into_iter()
+                    .for_each(|problem| self.problem(problem));
+                self.parsed.objects.push(ManifestObject { object, line });
+            }
             Ok(None) => {}
             Err(defect) => self.problem(Problem {
                 path: self.name.to_string(),

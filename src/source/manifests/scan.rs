@@ -327,7 +327,7 @@ impl ManifestFile {
         let is_lost = |problem: &Problem| match problem.kind {
             ProblemKind::Broken => true,
             ProblemKind::Malformed => problem.about.is_none(),
-            ProblemKind::Duplicate | ProblemKind::Unreadable => false,
+            ProblemKind::WrongType | ProblemKind::Duplicate | ProblemKind::Unreadable => false,
         };
         let is_whole = !self.problems.iter().any(is_lost);
         self.was_good |= is_whole;

@@ -52,7 +52,8 @@ fn preview_as_json_has_every_field() {
             "changes",
             "pathsAdded",
             "pathsRemoved",
-            "problems"
+            "problems",
+            "warnings"
         ]
         .into()
     );

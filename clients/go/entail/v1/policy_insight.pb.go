@@ -1774,7 +1774,9 @@ type PreviewChangeResponse struct {
 	Kinds    []*KindState           `protobuf:"bytes,8,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// Set if more changes were found than the reply contains, or rights of the caller to single objects
 	// were left unchecked.
-	Truncated     bool `protobuf:"varint,9,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	Truncated bool `protobuf:"varint,9,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// Why policies that the change creates or replaces have no effect, or not at all of their targets: at most 100.
+	Warnings      []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1870,6 +1872,13 @@ func (x *PreviewChangeResponse) GetTruncated() bool {
 		return x.Truncated
 	}
 	return false
+}
+
+func (x *PreviewChangeResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // A change of the effective policy of a kind, with all paths where it is the same.
@@ -2313,6 +2322,7 @@ type CheckAssertionsRequest struct {
 	// The `etag` of a previous reply. If the results are the same, they are omitted.
 	IfNoneMatch string `protobuf:"bytes,7,opt,name=if_none_match,json=ifNoneMatch,proto3" json:"if_none_match,omitempty"`
 	// With `if_none_match`, and without `manifests`: for how many seconds to wait for other results, at most 30.
+	// At most 16 requests wait; another one is answered at once.
 	WaitSeconds   int32 `protobuf:"varint,8,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3582,7 +3592,7 @@ const file_entail_v1_policy_insight_proto_rawDesc = "" +
 	"\x06object\x18\a \x01(\tR\x06object\"N\n" +
 	"\x14PreviewChangeRequest\x12\x1c\n" +
 	"\tmanifests\x18\x01 \x01(\tR\tmanifests\x12\x18\n" +
-	"\adeletes\x18\x02 \x03(\tR\adeletes\"\x95\x03\n" +
+	"\adeletes\x18\x02 \x03(\tR\adeletes\"\xb1\x03\n" +
 	"\x15PreviewChangeResponse\x122\n" +
 	"\achanges\x18\x01 \x03(\v2\x18.entail.v1.ChangedAnswerR\achanges\x12\x1f\n" +
 	"\vpaths_added\x18\x02 \x03(\tR\n" +
@@ -3593,7 +3603,9 @@ const file_entail_v1_policy_insight_proto_rawDesc = "" +
 	"\aversion\x18\x06 \x01(\v2\x12.entail.v1.VersionR\aversion\x127\n" +
 	"\tsynced_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bsyncedAt\x12*\n" +
 	"\x05kinds\x18\b \x03(\v2\x14.entail.v1.KindStateR\x05kinds\x12\x1c\n" +
-	"\ttruncated\x18\t \x01(\bR\ttruncated\"\xa9\x01\n" +
+	"\ttruncated\x18\t \x01(\bR\ttruncated\x12\x1a\n" +
+	"\bwarnings\x18\n" +
+	" \x03(\tR\bwarnings\"\xa9\x01\n" +
 	"\rChangedAnswer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05paths\x18\x02 \x03(\tR\x05paths\x12,\n" +

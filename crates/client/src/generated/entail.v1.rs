@@ -1434,6 +1434,9 @@ pub struct PreviewChangeResponse {
     /// were left unchecked.
     #[prost(bool, tag = "9")]
     pub truncated: bool,
+    /// Why policies that the change creates or replaces have no effect, or not at all of their targets: at most 100.
+    #[prost(string, repeated, tag = "10")]
+    pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A change of the effective policy of a kind, with all paths where it is the same.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -87,7 +87,7 @@ impl Controllers {
         );
         for (alias, location) in aliases {
             let problem = controllers.problem_of_alias(&alias);
-            let problem = problem.map(|reason| ProfileError::new(location, reason));
+            let problem = problem.map(|reason| ProfileError::of_alias(location, reason));
             registry.problems.extend(problem);
         }
         controllers

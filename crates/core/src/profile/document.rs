@@ -32,13 +32,15 @@ pub struct ProfileDocument {
     status: Option<Value>,
 }
 
-/// The error of a profile that is refused.
+/// The error of a profile that is refused, or of an alias of a controller that is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileError {
     /// File and line, or the name of the object.
     pub location: String,
     /// What is wrong and how to fix it.
     pub reason: String,
+    /// What becomes of it.
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -612,15 +614,32 @@ fn first_sentence(text: &str) -> String {
 }
 
 impl ProfileError {
-    /// Creates an error with a location and a reason.
+    /// Creates an error of a profile, with a location and a reason.
     pub fn new(location: String, reason: String) -> Self {
-        Self { location, reason }
+        Self {
+            location,
+            reason,
+            result: "profile refused",
+        }
+    }
+
+    /// Creates an error of an alias of a controller.
+    pub fn of_alias(location: String, reason: String) -> Self {
+        Self {
+            result: "alias ignored",
+            ..Self::new(location, reason)
+        }
+    }
+
+    /// What becomes of the document, and why.
+    pub fn message(&self) -> String {
+        format!("{}: {}", self.result, self.reason)
     }
 }
 
 impl fmt::Display for ProfileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: profile refused: {}", self.location, self.reason)
+        write!(f, "{}: {}", self.location, self.message())
     }
 }
 

@@ -91,7 +91,7 @@ fn reference(
     let text = |field: &str| value.get(field).and_then(Value::as_str);
     let mut invalid = None;
     let mut fail = |reason: String| {
-        invalid.get_or_insert(format!("{field}: {reason}"));
+        invalid.get_or_insert(reason);
     };
     if !value.is_object() {
         fail("the reference is not an object".to_owned());

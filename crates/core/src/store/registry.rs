@@ -247,7 +247,7 @@ impl ProfileRegistry {
                     };
                     aliases.push((alias, location));
                 }
-                _ => self.problems.push(ProfileError::new(
+                _ => self.problems.push(ProfileError::of_alias(
                     location,
                     "set `spec.controllerName` and `spec.profiles`".to_owned(),
                 )),

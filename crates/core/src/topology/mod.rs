@@ -45,7 +45,7 @@ use self::shared::Shared;
 use crate::model::{
     ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str, TableEntry,
 };
-use crate::store::NamespacedName;
+use crate::store::{BackendRef, NamespacedName, Rule};
 
 /// The number of a node, dense from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -350,6 +350,36 @@ impl Topology {
             .get(route)
             .and_then(|&index| self.routes.get(index))
             .map_or(&[], |route| &route.refused)
+    }
+
+    /// The backends of a rule of a route that no path below a Gateway leads to, each with the reason, and the ports that
+    /// its backendRefs name in vain (specification 1.4).
+    pub fn refused_backends(
+        &self,
+        route: &ObjectKey,
+        (number, rule): (usize, &Rule),
+    ) -> Vec<(&ObjectKey, Option<u16>, PathErrorReason)> {
+        let node = self.route_index.get(route);
+        let node = node.and_then(|&index| self.routes.get(index)?.rules.get(number));
+        let backends = node.into_iter().flat_map(|rule| &rule.backends);
+        let mut found = Vec::new();
+        for backend in backends {
+            let key = &self.key(backend.node).object;
+            if let Some(reason) = backend.reason(RootKind::Gateway) {
+                found.push((key, None, reason));
+                continue;
+            }
+            let is_here = |reference: &&BackendRef| {
+                reference.name == key.name
+                    && reference.namespace == key.namespace
+                    && reference.kind == key.kind
+            };
+            let ports = rule.backends.iter().filter(is_here);
+            let ports = ports.filter_map(|reference| reference.port);
+            let missing = ports.filter(|port| backend.ports.iter().all(|(has, _)| has != port));
+            found.extend(missing.map(|port| (key, Some(port), PathErrorReason::PortNotFound)));
+        }
+        found
     }
 
     /// Every listener with the routes that are attached to it.

@@ -109,12 +109,9 @@ impl NameChecker<'_> {
         }
         for problem in world.problems() {
             let message = if problem.location.starts_with("objects:") {
-                format!("profiles: profile refused: {}", problem.reason)
+                format!("profiles: {}", problem.message())
             } else {
-                format!(
-                    "profiles: profile refused: {}: {}",
-                    problem.location, problem.reason
-                )
+                format!("profiles: {problem}")
             };
             self.errors.push(message);
         }

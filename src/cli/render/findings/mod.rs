@@ -201,6 +201,7 @@ impl Finding {
             Code::Malformed,
             Code::Unreadable,
             Code::Duplicate,
+            Code::WrongType,
         ];
         let mut about_files = about_files.iter().map(|code| code.id());
         let is_file = place.line.is_some() || about_files.any(|id| id == self.message.code);

@@ -856,6 +856,7 @@ class PreviewChangeResponse(_message.Message):
     SYNCED_AT_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     loses_values: _builtins.bool
     """Set if a unit that has a value on some path has none after the change."""
     truncated: _builtins.bool
@@ -884,6 +885,10 @@ class PreviewChangeResponse(_message.Message):
     def synced_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def kinds(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.KindState]: ...
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why policies that the change creates or replaces have no effect, or not at all of their targets: at most 100."""
+
     def __init__(
         self,
         *,
@@ -896,10 +901,11 @@ class PreviewChangeResponse(_message.Message):
         synced_at: _timestamp_pb2.Timestamp | None = ...,
         kinds: _abc.Iterable[_types_pb2.KindState] | None = ...,
         truncated: _builtins.bool = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["synced_at", b"synced_at", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "kinds", b"kinds", "loses_values", b"loses_values", "paths_added", b"paths_added", "paths_removed", b"paths_removed", "problems", b"problems", "synced_at", b"synced_at", "truncated", b"truncated", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "kinds", b"kinds", "loses_values", b"loses_values", "paths_added", b"paths_added", "paths_removed", b"paths_removed", "problems", b"problems", "synced_at", b"synced_at", "truncated", b"truncated", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1173,7 +1179,9 @@ class CheckAssertionsRequest(_message.Message):
     if_none_match: _builtins.str
     """The `etag` of a previous reply. If the results are the same, they are omitted."""
     wait_seconds: _builtins.int
-    """With `if_none_match`, and without `manifests`: for how many seconds to wait for other results, at most 30."""
+    """With `if_none_match`, and without `manifests`: for how many seconds to wait for other results, at most 30.
+    At most 16 requests wait; another one is answered at once.
+    """
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """`kind/namespace/name` of the assertions to check; all if empty."""
