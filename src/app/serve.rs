@@ -24,8 +24,8 @@ use crate::background::BackgroundRuntime;
 use crate::config::{InsightAuth, ListenConfig, read_callers, read_envoy};
 use crate::insight::SourceProblems;
 use crate::server::{
-    AccessRules, Certificates, EnvoySettings, Health, HttpVersion, ListenerSet, Security,
-    ServeError, Server, ServiceContext, TlsFiles,
+    AccessRules, Certificates, EnvoySettings, Health, HttpVersion, ListenerSet, Security, Server,
+    ServiceContext, TlsFiles,
 };
 use crate::source::cluster::{Cluster, DesiredKinds, KnownObjects};
 use crate::source::manifests::{KindScopes, Manifests, watch as watch_manifests};
@@ -141,30 +141,19 @@ pub async fn serve(
     };
     let cluster = cluster.map(|cluster| (cluster, desired_receiver));
     let source = Source::new(&settings, cluster, scopes, &mut checkpoints);
-    let failed = CancellationToken::new();
-    let background = start_background(
-        source,
-        (reconciler, failed.clone()),
-        certificates,
-        runtime.handle(),
-    );
+    let background = start_background(source, reconciler, certificates, runtime.handle());
     let listeners = (sockets.served, settings.drain_timeout);
     let tasks = (background, admission, progress);
-    let shutdown = async {
-        tokio::select! {
-            () = shutdown => {}
-            () = failed.cancelled() => {}
-        }
-    };
     let result = run_until(server, listeners, tasks, shutdown).await;
     checkpoints.shut_down().await;
-    result?;
-    match failed.is_cancelled() {
-        true => Err(AppError::Process(
-            "internal error: no snapshots are published any more: see the log".to_owned(),
-        )),
-        false => Ok(()),
-    }
+    result
+}
+
+/// The tasks that watch the source, publish snapshots, check assertions and reload certificates.
+struct BackgroundTasks {
+    tasks: JoinSet<()>,
+    /// Cancelled when no more snapshots are published because of an internal error.
+    failed: CancellationToken,
 }
 
 /// Runs the task that publishes snapshots. If it panics, the server ends: nothing would say that answers are old.
@@ -201,29 +190,40 @@ fn service_context(
     }
 }
 
-/// Runs the server until shutdown, which ends the background tasks, and then ends the webhook.
+/// Runs the server until shutdown, which ends the background tasks, and then ends the webhook. The server also ends if no
+/// more snapshots are published.
 async fn run_until(
     server: Server,
     (listeners, drain): (ListenerSet, Duration),
     (mut background, admission, progress): (
-        JoinSet<()>,
+        BackgroundTasks,
         Option<AdmissionTasks>,
         Arc<ReconcilerProgress>,
     ),
     shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
+) -> Result<(), AppError> {
+    let failed = background.failed.clone();
     let shutdown = async {
-        shutdown.await;
+        tokio::select! {
+            () = shutdown => {}
+            () = failed.cancelled() => {}
+        }
         progress.is_stopping.store(true, Ordering::Relaxed);
-        background.shutdown().await;
+        background.tasks.shutdown().await;
     };
     let result = server.run(listeners, drain, shutdown).await;
     // If a listener failed, `shutdown` did not complete and the background tasks still run.
-    background.shutdown().await;
+    background.tasks.shutdown().await;
     if let Some(admission) = admission {
         admission.shut_down().await;
     }
-    result
+    result?;
+    match failed.is_cancelled() {
+        true => Err(AppError::Process(
+            "internal error: no snapshots are published any more: see the log".to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The source of objects to watch.
@@ -252,10 +252,11 @@ impl Source {
 /// the returned set, so nothing is published while the server drains.
 fn start_background(
     source: Source,
-    (reconciler, failed): (Reconciler, CancellationToken),
+    reconciler: Reconciler,
     certificates: Option<Arc<Certificates>>,
     runtime: &Handle,
-) -> JoinSet<()> {
+) -> BackgroundTasks {
+    let failed = CancellationToken::new();
     let mut background = JoinSet::new();
     let shared = reconciler.shared.clone();
     background.spawn_on(shared.assertions.follow(shared.subscriptions), runtime);
@@ -267,16 +268,19 @@ fn start_background(
             let (sender, updates) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             let watching = cluster::watch(cluster, desired_kinds, known, sender);
             background.spawn_on(watching, runtime);
-            background.spawn_on(supervise(reconciler.run(updates), failed), runtime);
+            background.spawn_on(supervise(reconciler.run(updates), failed.clone()), runtime);
         }
         Source::Manifests(manifests, poll_interval) => {
             let (sender, scans) = mpsc::channel(UPDATE_QUEUE_CAPACITY);
             let watching = watch_manifests(manifests, sender, poll_interval);
             background.spawn_on(watching, runtime);
-            background.spawn_on(supervise(reconciler.run(scans), failed), runtime);
+            background.spawn_on(supervise(reconciler.run(scans), failed.clone()), runtime);
         }
     }
-    background
+    BackgroundTasks {
+        tasks: background,
+        failed,
+    }
 }
 
 /// Creates the object cache, and the client of the cluster if one is configured.

@@ -89,7 +89,7 @@ mod tests {
     fn an_error_is_not_kept() {
         let memo = AssertionMemo::default();
         let day = Date::constant(2026, 11, 1);
-        let may_wait = || Ok("too late").map(drop);
+        let may_wait = || Ok::<(), &str>(());
         let failed = memo.get_or_make(day, may_wait, || Err("too late"));
         assert_eq!(failed, Err("too late"));
         let made = memo.get_or_make(day, may_wait, || Ok::<_, &str>(vec![result(1)]));

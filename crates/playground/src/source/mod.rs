@@ -5,3 +5,5 @@
 pub mod manifests;
 #[path = "../../../../src/source/object.rs"]
 pub mod object;
+#[path = "../../../../src/source/shape.rs"]
+mod shape;
