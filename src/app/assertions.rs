@@ -20,14 +20,14 @@ const DAY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The results of the assertions of the current snapshot, or of one shortly before it.
 #[derive(Debug, Default)]
-pub(super) struct AssertionResults {
+pub(super) struct AssertionMonitor {
     current: Mutex<Arc<[v1::AssertionResult]>>,
     /// Number of checks, and the time that they took, in microseconds.
     checks: AtomicU64,
     micros: AtomicU64,
 }
 
-impl AssertionResults {
+impl AssertionMonitor {
     /// Checks the assertions of each snapshot, after it is published, until the future is dropped.
     pub async fn follow(self: Arc<Self>, subscriptions: Arc<SubscriptionHub>) {
         let mut checker = AssertionChecker::default();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::assertions::AssertionResults;
+use super::assertions::AssertionMonitor;
 use super::object_cache::ObjectCache;
 use crate::subscription::SubscriptionHub;
 
@@ -14,7 +14,7 @@ pub(super) struct SharedState {
     pub cache: Arc<Mutex<ObjectCache>>,
     pub subscriptions: Arc<SubscriptionHub>,
     pub progress: Arc<ReconcilerProgress>,
-    pub assertions: Arc<AssertionResults>,
+    pub assertions: Arc<AssertionMonitor>,
 }
 
 /// Counters and times of the reconciler and of the checkpoint writer.

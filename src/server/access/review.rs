@@ -406,6 +406,10 @@ mod tests {
         }
         let reviewed = fake.reviewed.lock().unwrap().len();
         assert_eq!(reviewed, MAX_OBJECT_REVIEWS + 3);
+        assert!(
+            visibility.is_truncated(),
+            "the reply says that it is not all"
+        );
         assert!(visibility.check().is_ok());
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use http::HeaderMap;
 use http_body::Frame;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_stream::Stream;
@@ -22,6 +22,7 @@ use crate::api::v1;
 use crate::background;
 use crate::server::access::peer::{AccessError, Peer};
 use crate::server::admission::concurrency::{ConcurrencyLimiter, Overload, RequestPermits};
+use crate::server::services::listings::Listings;
 use crate::server::services::status::status_of;
 use crate::server::transport::body::FramedBody;
 use crate::server::transport::request_counters::RpcService;
@@ -30,8 +31,6 @@ use crate::subscription::{
     Exceeded, StreamDelivery, StreamState, StreamUpdate, Subscription, TooManyPaths,
 };
 
-/// Maximum number of watch groups whose paths are listed concurrently. Listing occupies a thread.
-const MAX_LISTINGS: usize = 2;
 /// Maximum number of distinct answers that are compared on the async worker. More would block it.
 const MAX_INLINE_SLOTS: usize = 1_000;
 
@@ -53,7 +52,7 @@ struct WatchBody {
 pub(in crate::server) struct WatchHandler {
     answers: ServiceContext,
     concurrency: Arc<ConcurrencyLimiter>,
-    listings: Arc<Semaphore>,
+    listings: Arc<Listings>,
     limits: Arc<Limits>,
     stop: CancellationToken,
 }
@@ -81,7 +80,7 @@ impl WatchHandler {
         Self {
             answers,
             concurrency,
-            listings: Arc::new(Semaphore::new(MAX_LISTINGS)),
+            listings: Listings::new(),
             limits: Arc::new(limits.clone()),
             stop,
         }
@@ -204,15 +203,15 @@ impl WatchStream {
         mut stream_state: StreamState,
         is_due: bool,
     ) -> Result<ComparisonTask, Status> {
-        let permit = Arc::clone(&self.watches.listings).acquire_owned().await;
-        let permit = permit.map_err(|_| stopping())?;
+        let listing = self.watches.listings.begin(self.peer.caller()).await;
+        let listing = listing.map_err(|_| stopping())?;
         let WatchHandler {
             answers, limits, ..
         } = self.watches.clone();
         let group = Arc::clone(stream_state.group());
         let (seen, scope) = (self.seen, self.peer.scope());
         Ok(background::spawn_blocking(move || {
-            let _permit = permit;
+            let _listing = listing;
             let update = match answers
                 .subscriptions
                 .list_paths(&group, limits.watch_paths.per_watch)

@@ -51,7 +51,7 @@ pub struct ApiRequestCounts {
     pub failures: u64,
     /// Reviews of tokens and access, which are posted but change nothing.
     pub reviews: u64,
-    /// All other requests that are not GET or HEAD; entail sends none.
+    /// All other requests that are not GET or HEAD; a server sends none.
     pub writes: u64,
 }
 
