@@ -4,7 +4,7 @@ use super::levels::kind_name;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{StateReason, unknown_state, v1};
-use crate::insight::{QueryBackend, QueryError, is_name_of};
+use crate::insight::{Code, QueryBackend, QueryError, is_name_of};
 use crate::snapshot::Snapshot;
 use entail_client::EnumName;
 use entail_core::model::GroupKind;
@@ -76,7 +76,13 @@ impl Session {
             if listed.is_empty() {
                 states.push(StateReason::without_profile(kind.clone(), reported));
             } else if listed.iter().all(|state| *state == State::Unknown) {
-                states.push(StateReason::NotRead.kind_state(kind.clone()));
+                let refused = Code::ProfileRefused.id();
+                let mut problems = self.status.problems.iter();
+                let reason = match problems.any(|problem| problem.code == refused) {
+                    true => StateReason::ProfileRefused,
+                    false => StateReason::NotRead,
+                };
+                states.push(reason.kind_state(kind.clone()));
             }
         }
         states.sort_by(|a, b| a.kind.cmp(&b.kind));

@@ -288,7 +288,8 @@ impl Question<'_> {
                 condition: "KindDoesNotAct",
                 finding: format!("it is attached to {first}, but the kind {short} does not take it to these paths"),
                 details: vec![
-                    "the controller of the Gateway does not implement the kind, or the kind takes effect on other levels"
+                    "the controller of the Gateway does not implement the kind, or the kind takes effect on other levels, or \
+                     for such a target on other paths, such as those of a mesh"
                         .to_owned(),
                 ],
                 changes: vec![format!(

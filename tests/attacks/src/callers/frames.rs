@@ -167,10 +167,10 @@ async fn tiny_data(target: Arc<Target>) -> Outcome {
     const BYTES: usize = 500;
     let streams = (0..STREAMS).map(|number| 1 + 2 * number);
     let block = header_block(wire::GET);
-    // The messages have a megabyte each, so none becomes complete.
+    // The messages have 256 KiB each, so none becomes complete.
     let begin = |stream| {
         let headers = frame(1, END_HEADERS, stream, &block);
-        [headers, frame(0, 0, stream, &[0, 0, 15, 0, 0])].concat()
+        [headers, frame(0, 0, stream, &[0, 0, 4, 0, 0])].concat()
     };
     let first = streams.clone().flat_map(begin).collect();
     let mut rounds = (0..16_000 / BYTES).flat_map(|_| streams.clone());
