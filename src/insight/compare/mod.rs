@@ -4,6 +4,8 @@ mod answers;
 mod effect;
 mod walk;
 
+use std::sync::Arc;
+
 pub use effect::ChangeEffect;
 
 use self::walk::Comparison;
@@ -81,12 +83,14 @@ pub fn change_warnings(
     visibility: &dyn Visibility,
 ) -> Vec<String> {
     let policies = after.kinds().iter().flat_map(|kind| kind.policies());
+    let policies = policies.take_while(|_| visibility.budget().step());
     let changed = policies.filter_map(|(_, policy)| {
         let known = before.store().get(&policy.key);
         let change = match known {
             None => ObjectChange::Created,
-            Some(known) if known.object.body != policy.object.body => ObjectChange::Updated,
-            Some(_) => return None,
+            Some(known) if Arc::ptr_eq(&known.object, &policy.object) => return None,
+            Some(known) if known.object.body == policy.object.body => return None,
+            Some(_) => ObjectChange::Updated,
         };
         let is_seen = visibility.includes_object(&policy.key);
         is_seen.then_some((&policy.key, change))
