@@ -453,9 +453,11 @@ fn follows(world: &World, kind: &GroupKind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use entail_core::model::{KindState, SourceState};
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::snapshot::Version;
 
     fn reviewer() -> Arc<Reviewer> {
         let settings = WebhookSettings {
@@ -476,6 +478,31 @@ mod tests {
         let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
         assert_eq!(answer["response"]["allowed"], json!(true));
         answer["response"]["warnings"].clone()
+    }
+
+    #[test]
+    fn assertions_that_cannot_be_read_are_told() {
+        let kind = GroupKind::assertions().into_iter().next().unwrap();
+        let with_state = |state| {
+            let mut store = Store::default();
+            store.apply(Change {
+                states: vec![KindState {
+                    kind: kind.clone(),
+                    state,
+                }],
+                ..Change::default()
+            });
+            let world = World::from_store(store, &ProfileSources::shipped());
+            let version = Version {
+                epoch: "one".into(),
+                generation: 1,
+                synced_at: prost_types::Timestamp::default(),
+            };
+            not_read(&Snapshot::build(world, version))
+        };
+        assert_eq!(with_state(SourceState::Complete), None);
+        let told = with_state(SourceState::Forbidden).unwrap();
+        assert_eq!(told, format!("{} is FORBIDDEN", kind.kind));
     }
 
     #[tokio::test]

@@ -56,10 +56,18 @@ pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
             .workload_selector
             .as_ref()
             .and_then(|path| object.body.at_path(path, None))
-            .is_some_and(|value| !is_unset(Some(&value))),
+            .is_some_and(|value| selects(&value)),
         warnings: warnings.into(),
         named_objects: ThinVec::new(),
         missing: None,
+    }
+}
+
+/// Whether a selector selects some workloads, and not all (specification 11.45).
+fn selects(selector: &Value) -> bool {
+    match selector {
+        Value::Object(fields) => fields.values().any(|field| !is_unset(Some(field))),
+        _ => !is_unset(Some(selector)),
     }
 }
 
