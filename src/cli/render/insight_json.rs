@@ -310,7 +310,8 @@ mod tests {
         assert_eq!(
             compact(&changes(&v1::PreviewChangeResponse::default(), &[])),
             "{\"version\": null, \"kinds\": [], \"truncated\": false, \"losesValues\": false, \
-             \"changes\": [], \"pathsAdded\": [], \"pathsRemoved\": [], \"problems\": []}"
+             \"changes\": [], \"pathsAdded\": [], \"pathsRemoved\": [], \"problems\": [], \
+             \"warnings\": []}"
         );
         assert_eq!(
             compact(&status(&v1::PolicyStatus::default())),
