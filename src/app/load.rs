@@ -17,7 +17,7 @@ use crate::insight::{
 use crate::snapshot::Version;
 use crate::source::manifests::{Limits, Manifests, Problem, ProblemKind};
 use entail_core::effective::World;
-use entail_core::model::{GroupKind, nearest};
+use entail_core::model::{GroupKind, did_you_mean};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ProfileSources, Store};
 
@@ -128,11 +128,8 @@ fn not_referenced(world: &World, kind: &GroupKind) -> Option<String> {
     if known.is_empty() || known.contains(kind) {
         return None;
     }
-    let meant = nearest(
-        &kind.to_string(),
-        known.iter().map(ToString::to_string).collect(),
-    );
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+    let names = known.iter().map(ToString::to_string);
+    let meant = did_you_mean(&kind.to_string(), names.collect());
     Some(format!(
         "`--assume-complete {kind}` has no effect: no policy refers to objects of this kind{meant}"
     ))

@@ -122,13 +122,9 @@ impl ObjectCache {
 
     /// The change after which no kind is complete, because the source has stopped.
     pub fn as_stale(&self) -> Change {
-        let world = self.world();
-        let resources = world.profiled_kinds().map(|kind| kind.profile().resource());
-        let kinds: BTreeSet<GroupKind> = required_kinds()
-            .chain(GroupKind::assertions())
-            .chain(resources.cloned())
-            .chain(self.kinds.desired.iter().cloned())
-            .collect();
+        let assertions = GroupKind::assertions().into_iter();
+        let kinds = assertions.chain(self.kinds.desired.iter().cloned());
+        let kinds: BTreeSet<GroupKind> = kinds.collect();
         let is_complete = |kind: &GroupKind| {
             let state = self.store.state(kind);
             state.is_none_or(|state| state == SourceState::Complete)

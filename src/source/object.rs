@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use entail_core::model::{
-    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, groups, nearest, shared_name,
+    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, did_you_mean, groups,
+    shared_name,
 };
 
 /// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
@@ -189,10 +190,6 @@ const GATEWAY_KINDS: [&str; 10] = [
 /// Why an object is of a kind that does not exist, though its name is nearly one that does; `None` if it may exist. Such an
 /// object would read as one that has no part in any answer.
 fn misnamed(version: &str, group: &str, kind: &str) -> Option<String> {
-    let meant = |kinds: &[&str]| nearest(kind, kinds.iter().map(ToString::to_string).collect());
-    let or_nothing = |meant: Option<String>| {
-        meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
-    };
     let in_other_case = |known: &&&str| known.eq_ignore_ascii_case(kind) && **known != kind;
     match group {
         groups::CORE if version.contains('.') => Some(format!(
@@ -200,7 +197,7 @@ fn misnamed(version: &str, group: &str, kind: &str) -> Option<String> {
         )),
         groups::ENTAIL if !OWN_KINDS.contains(&kind) => Some(format!(
             "the API group `{group}` has no kind `{kind}`{}",
-            or_nothing(meant(&OWN_KINDS))
+            did_you_mean(kind, OWN_KINDS.map(str::to_owned).to_vec())
         )),
         groups::GATEWAY => GATEWAY_KINDS.iter().find(in_other_case).map(|known| {
             format!("the API group `{group}` has no kind `{kind}`; did you mean `{known}`?")

@@ -1,4 +1,4 @@
-//! Mistakes in manifests, options and names are told: none of them reads as "no policy".
+//! Commands report mistakes in manifests, options and names, which would read as "no policy".
 
 use std::io::Write;
 use std::path::Path;
@@ -42,26 +42,18 @@ const MINE: &str = "mine.example.com/gateway=gateway.envoyproxy.io";
 
 /// Runs a command in a folder with the manifests, with a text on standard input.
 fn run(folder: &Path, args: &[&str], input: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
-    command.args(args).current_dir(folder);
-    let pipes = [Stdio::piped(), Stdio::piped(), Stdio::piped()];
-    let [stdin, stdout, stderr] = pipes;
-    let mut child = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
-    let child = child.as_mut().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
+    let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
-    let mut output = Output {
-        status: child.wait().unwrap(),
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-    };
-    std::io::copy(child.stdout.as_mut().unwrap(), &mut output.stdout).unwrap();
-    std::io::copy(child.stderr.as_mut().unwrap(), &mut output.stderr).unwrap();
-    output
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap()
 }
 
 /// What a command says, in one line, and its exit code.

@@ -41,10 +41,12 @@ impl ChangeReport {
                 .changes
                 .retain(|change| is_selected(kinds, &change.kind));
             reply.loses_values = reply.changes.iter().flat_map(|c| &c.units).any(is_lost);
-            let kind_of = |warning: &str| warning.split('/').next().map(str::to_owned);
-            let is_of_kinds =
-                |warning: &String| kind_of(warning).is_some_and(|kind| is_selected(kinds, &kind));
-            reply.warnings.retain(is_of_kinds);
+            // Each begins with the key of a policy, and that with the kind.
+            let kind_of =
+                |warning: &String| warning.split('/').next().unwrap_or_default().to_owned();
+            reply
+                .warnings
+                .retain(|warning| is_selected(kinds, &kind_of(warning)));
         }
         reply.changes = merged(reply.changes);
         Self(reply)

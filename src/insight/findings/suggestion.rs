@@ -3,7 +3,7 @@
 use crate::insight::Visibility;
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
-use entail_core::model::{ObjectKey, Outcome, Str, groups, nearest};
+use entail_core::model::{ObjectKey, Outcome, Str, did_you_mean, groups};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
@@ -42,18 +42,16 @@ pub(in crate::insight) fn hint(
     let exists = candidates
         .iter()
         .find(|(candidate, _)| *candidate == &**name);
-    let near = match (exists, &reference.section) {
-        (Some((_, projection)), Some(section)) => nearest(section, sections(projection)),
-        _ => nearest(
+    match (exists, &reference.section) {
+        (Some((_, projection)), Some(section)) => did_you_mean(section, sections(projection)),
+        _ => did_you_mean(
             name,
             candidates
                 .iter()
                 .map(|(name, _)| (*name).to_owned())
                 .collect(),
         ),
-    };
-    near.map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default()
+    }
 }
 
 /// The names of an object's sections.

@@ -1,5 +1,9 @@
+#[cfg(unix)]
+#[path = "../../../tests/manifests/mount.rs"]
+mod mount;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::super::{KindScopes, ProblemKind};
 use super::*;
@@ -23,38 +27,6 @@ fn kinds(scan: &Scan) -> Vec<(ProblemKind, bool)> {
     problems
         .map(|problem| (problem.kind, problem.kept_last_good))
         .collect()
-}
-
-/// Replaces files like the AtomicWriter of the kubelet: writes a new directory, then renames a link
-/// to it to `..data`.
-#[cfg(unix)]
-fn publish(mount: &Path, version: &str, files: &[(&str, String)]) {
-    use std::os::unix::fs::symlink;
-    let real = mount.join(version);
-    fs::create_dir(&real).unwrap();
-    for (name, text) in files {
-        fs::create_dir_all(real.join(name).parent().unwrap()).unwrap();
-        fs::write(real.join(name), text).unwrap();
-    }
-    let before = fs::read_link(mount.join("..data")).ok();
-    symlink(version, mount.join("..data_tmp")).unwrap();
-    fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
-    for (name, _) in files {
-        let first = name.split('/').next().unwrap();
-        let _ = symlink(Path::new("..data").join(first), mount.join(first));
-    }
-    // Of files that are gone, the links are removed last.
-    for entry in fs::read_dir(mount).unwrap() {
-        let name = entry.unwrap().file_name();
-        let name = name.to_str().unwrap();
-        let is_kept = |(file, _): &(&str, String)| file.split('/').next() == Some(name);
-        if !name.starts_with("..") && !files.iter().any(is_kept) {
-            fs::remove_file(mount.join(name)).unwrap();
-        }
-    }
-    if let Some(before) = before {
-        fs::remove_dir_all(mount.join(before)).unwrap();
-    }
 }
 
 /// Returns the next scan of a watch; `None` if there is none within two seconds.
@@ -131,7 +103,7 @@ async fn a_watch_sends_changes_after_events() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_follows_config_maps_and_single_files() {
     let mount = tempfile::tempdir().unwrap();
-    publish(
+    mount::publish(
         mount.path(),
         "..1",
         &[("a.yaml", service("a", "1")), ("b.yaml", service("b", "1"))],
@@ -140,7 +112,7 @@ async fn a_watch_follows_config_maps_and_single_files() {
     let file = single.path().join("f.yaml");
     fs::write(&file, service("f", "1")).unwrap();
     let mut scans = follow(vec![mount.path().to_owned(), file.clone()]).await;
-    publish(
+    mount::publish(
         mount.path(),
         "..2",
         &[("a.yaml", service("a", "2")), ("b.yaml", service("b", "1"))],

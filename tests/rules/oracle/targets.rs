@@ -65,7 +65,7 @@ pub fn references(kind: &Settings, objects: &Objects, policy: &Found) -> Referen
     let spec = &policy.body["spec"];
     let mut all = References::default();
     if let Some(path) = &kind.workload_selector {
-        // Labels that are none select all workloads (11.45).
+        // A selector without labels selects all workloads (11.45).
         let selects = |value: &Value| match value.as_object() {
             Some(fields) => !fields.values().all(is_unset),
             None => !is_unset(value),

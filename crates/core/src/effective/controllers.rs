@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::PolicyKind;
-use crate::model::{GroupKind, Str, nearest};
+use crate::model::{GroupKind, Str, did_you_mean};
 use crate::profile::{
     Profile, ProfileError, built_in, is_routing_filter, matches_pattern, routing_filters,
 };
@@ -219,8 +219,7 @@ impl Controllers {
             return None;
         }
         let known = self.groups.iter().chain(self.patterns.iter());
-        let meant = nearest(name, known.map(ToString::to_string).collect());
-        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        let meant = did_you_mean(name, known.map(ToString::to_string).collect());
         Some(format!(
             "no profile is for policies of the API group `{name}` or lists it as a controllerName, so it is still not \
              known what `{}` does{meant}",

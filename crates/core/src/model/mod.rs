@@ -53,7 +53,7 @@ pub use level::{Level, NodeKey, Section};
 pub use metadata_map::MetadataMap;
 #[cfg(feature = "engine")]
 pub use names::shared_name;
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use object::{
     GroupKind, KindNames, Location, Object, ObjectKey, Str, TARGETS_ONLY, Timestamp, groups,
 };

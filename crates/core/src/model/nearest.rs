@@ -20,6 +20,12 @@ pub fn nearest(misspelled: &str, names: Vec<String>) -> Option<String> {
         .map(|(_, name)| name)
 }
 
+/// The end of a message about a misspelt name that asks for the nearest one; empty if none is near.
+pub fn did_you_mean(misspelled: &str, names: Vec<String>) -> String {
+    let near = nearest(misspelled, names);
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
 /// The Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -9,7 +9,7 @@ use super::case::{Case, ExpectedPath, ExpectedStatus};
 use crate::api::v1;
 use crate::insight::{AccessScope, LocalBackend, QueryBackend, QuerySubject};
 use crate::snapshot::Snapshot;
-use entail_core::model::{GroupKind, nearest};
+use entail_core::model::{GroupKind, did_you_mean};
 use entail_core::profile::{ProfileOrigin, built_in};
 
 /// Returns a message for each name in a case that nothing has, with its field and the nearest name,
@@ -81,7 +81,7 @@ impl NameChecker<'_> {
                     let message = format!(
                         "{field}: neither a built-in profile nor one of --profiles has the name `{name}`"
                     );
-                    self.errors.push(message + &hint(name, known));
+                    self.errors.push(message + &did_you_mean(name, known));
                 }
                 Value::Object(document)
                     if document.get("kind").and_then(Value::as_str) == Some("PolicyProfile") => {}
@@ -169,7 +169,7 @@ impl NameChecker<'_> {
             let message =
                 format!("{field}: no profile, CRD or object of the case has the kind `{kind}`");
             let known = self.kinds.iter().cloned().collect();
-            self.errors.push(message + &hint(kind, known));
+            self.errors.push(message + &did_you_mean(kind, known));
         }
     }
 
@@ -178,7 +178,7 @@ impl NameChecker<'_> {
         let known = self.names_of(&GroupKind::parse(kind));
         if self.kinds.contains(kind) && !known.iter().any(|known| known == name) {
             let message = format!("{field}: the case has no {kind} `{name}`");
-            self.errors.push(message + &hint(name, known));
+            self.errors.push(message + &did_you_mean(name, known));
         }
     }
 
@@ -199,7 +199,7 @@ impl NameChecker<'_> {
         });
         let known = known.collect();
         let message = format!("{field}: the case has no object `{name}`");
-        self.errors.push(message + &hint(name, known));
+        self.errors.push(message + &did_you_mean(name, known));
     }
 
     /// Checks an object, or a section of it.
@@ -211,7 +211,7 @@ impl NameChecker<'_> {
                 let objects = engine.world().store().objects();
                 let known = objects.map(|object| object.key.to_string()).collect();
                 let message = format!("{field}: the case has no object or section `{text}`");
-                self.errors.push(message + &hint(text, known));
+                self.errors.push(message + &did_you_mean(text, known));
             }
             Err(error) => self.errors.push(format!("{field}: {}", error.message)),
         }
@@ -251,10 +251,4 @@ fn known_kinds(snapshot: &Snapshot) -> BTreeSet<String> {
         .chain(store.kinds().cloned())
         .map(|kind| kind.to_string())
         .collect()
-}
-
-fn hint(misspelt: &str, known: Vec<String>) -> String {
-    nearest(misspelt, known)
-        .map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default()
 }
