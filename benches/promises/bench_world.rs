@@ -238,15 +238,11 @@ pub fn names(snapshot: &Snapshot, many: usize) -> Vec<String> {
         }
     });
     rng.shuffle(&mut all);
-    // Worlds of different size are compared with the same number of names.
+    // Worlds of different size are compared with the same number of names. These are copied, so that they lie in memory
+    // in the order in which they are looked up: the name of a request has just been received.
     let few = all.len();
-    let more = if many == usize::MAX { 0 } else { many - few };
-    all.extend(
-        (0..more)
-            .map(|at| all[at % few].clone())
-            .collect::<Vec<_>>(),
-    );
-    all
+    let many = if many == usize::MAX { few } else { many };
+    all.iter().cycle().take(many).cloned().collect()
 }
 
 /// Looks names up; returns the number of bytes, so that the compiler cannot remove the work.

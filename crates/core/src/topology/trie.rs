@@ -4,8 +4,8 @@
 //! is attached to, so they are stored once. The size of the trie grows with the number of objects and
 //! attachments, not with the number of paths, which is their product.
 //!
-//! The edges of a node are stored next to each other, so that a step reads few cache lines. Nodes with many edges have
-//! a list of their own, and their edges are in a hash table.
+//! The edges of a node are stored next to each other, and an edge says where those of its child are, so that a step reads
+//! few cache lines. Nodes with many edges have a list of their own, and their edges are in a hash table.
 //!
 //! A trie does not change. A later one shares all that is equal: it adds the nodes of changed routes, and a copy of
 //! each node above them. The nodes that these replace stay, but no path leads to them.
@@ -63,10 +63,19 @@ pub struct TrieNode {
     pub node: NodeId,
     /// The level of the node on these paths. A Service can have several levels on different paths.
     pub level: Level,
+    /// As [`Below::first`].
+    first: u32,
+    /// As [`Below::count`].
+    count: u8,
+}
+
+/// Where the edges of a trie node are.
+#[derive(Clone, Copy, Debug)]
+struct Below {
     /// The number of the first edge; of a wide node, the number of its list.
     first: u32,
     /// The number of edges, or [`WIDE`].
-    count: u32,
+    count: u8,
 }
 
 /// The root of a path.
@@ -87,8 +96,11 @@ pub struct TrieRoot {
 pub(super) struct Edge {
     hash: u32,
     node: TrieNodeId,
+    /// As [`Below::first`] of the child.
+    first: u32,
     text: u32,
-    length: u32,
+    /// The length of the text in the lower 24 bits, above them [`Below::count`] of the child.
+    length_and_count: u32,
 }
 
 /// The edges of a trie node in order.
@@ -113,7 +125,9 @@ pub(super) enum EdgeChange<'l> {
 /// The list of the edges to roots in the hash table.
 const ROOT_LIST: u32 = u32::MAX;
 /// The count of edges of a trie node that has them in a list and in the hash table.
-const WIDE: u32 = u32::MAX;
+const WIDE: u8 = u8::MAX;
+/// The bits of [`Edge::length_and_count`] that are the length. Objects with longer names do not exist.
+const LENGTH_BITS: u32 = 24;
 /// A trie node with more edges than this is wide.
 const MAX_INLINE_EDGES: usize = 12;
 
@@ -121,6 +135,41 @@ impl Edge {
     /// The child that the edge leads to.
     pub(super) fn node(&self) -> TrieNodeId {
         self.node
+    }
+
+    /// Where the edges of the child are.
+    fn below(&self) -> Below {
+        Below {
+            first: self.first,
+            // The upper byte.
+            count: self.length_and_count.to_be_bytes()[0],
+        }
+    }
+
+    /// The position and the length of the text.
+    fn text(&self) -> (u32, u32) {
+        let length = self.length_and_count & ((1 << LENGTH_BITS) - 1);
+        (self.text, length)
+    }
+
+    /// The same edge to a child with a number.
+    fn leading_to(self, node: TrieNodeId, below: Below) -> Self {
+        let (_, length) = self.text();
+        Self {
+            node,
+            first: below.first,
+            length_and_count: length | u32::from(below.count) << LENGTH_BITS,
+            ..self
+        }
+    }
+}
+
+impl TrieNode {
+    fn below(&self) -> Below {
+        Below {
+            first: self.first,
+            count: self.count,
+        }
     }
 }
 
@@ -165,20 +214,19 @@ impl PathTrie {
         path: &PathName<'_>,
         mut visit: impl FnMut(TrieNodeId),
     ) -> Result<bool, InternalError> {
-        let mut at = None;
+        let mut above = None;
         each_label(path, &mut |label| {
-            let above = at;
-            at = self.child(above, label)?;
-            if at.is_none()
+            let mut found = self.edge_below(above, label)?;
+            if found.is_none()
                 && let EdgeLabel::Service(namespace, name, _) = *label
             {
                 // A client without paths of its own takes those of `*` (specification 1.3).
-                at = self.child(above, &EdgeLabel::Service(namespace, name, "*"))?;
+                found = self.edge_below(above, &EdgeLabel::Service(namespace, name, "*"))?;
             }
-            if let Some(found) = at {
-                visit(found);
-            }
-            Ok(at.is_some())
+            let Some(edge) = found else { return Ok(false) };
+            visit(edge.node);
+            above = Some(edge.below());
+            Ok(true)
         })
     }
 
@@ -204,12 +252,12 @@ impl PathTrie {
             return EdgeIter::Run([].iter());
         }
         // Missing edges are recorded as an internal error; the walk ends here.
-        let edges = self.run(node).or_internal("the edges of a node");
+        let edges = self.run(node.below()).or_internal("the edges of a node");
         EdgeIter::Run(edges.unwrap_or_default().iter())
     }
 
-    fn run(&self, node: &TrieNode) -> Option<&[Edge]> {
-        self.edges.run(node.first as usize, node.count as usize)
+    fn run(&self, below: Below) -> Option<&[Edge]> {
+        self.edges.run(below.first as usize, below.count.into())
     }
 
     /// The index of the rule in the label of an edge, if the label is an index.
@@ -226,7 +274,7 @@ impl PathTrie {
     }
 
     pub(super) fn text_of(&self, edge: &Edge) -> Option<&[u8]> {
-        self.text.get((edge.text, edge.length))
+        self.text.get(edge.text())
     }
 
     /// The children of a trie node, each once.
@@ -323,25 +371,35 @@ impl PathTrie {
         parent: Option<TrieNodeId>,
         label: &EdgeLabel<'_>,
     ) -> Result<Option<TrieNodeId>, InternalError> {
+        let above = parent.map(|parent| self.node(parent)).transpose()?;
+        let edge = self.edge_below(above.map(TrieNode::below), label)?;
+        Ok(edge.map(Edge::node))
+    }
+
+    /// The edge with a label among those of a trie node or, with `None`, among those to roots.
+    fn edge_below(
+        &self,
+        above: Option<Below>,
+        label: &EdgeLabel<'_>,
+    ) -> Result<Option<&Edge>, InternalError> {
         let hash = self.hash(label);
         let same = |edge: &&Edge| edge.hash == hash && self.is_named(edge, label);
-        let mut list = ROOT_LIST;
-        if let Some(parent) = parent {
-            let node = self.nodes.get(parent.index()).or_internal("a trie node")?;
-            if node.count != WIDE {
-                let edges = self.run(node).or_internal("the edges of a node")?;
-                return Ok(edges.iter().find(same).map(|edge| edge.node));
+        let list = match above {
+            Some(above) if above.count != WIDE => {
+                let edges = self.run(above).or_internal("the edges of a node")?;
+                return Ok(edges.iter().find(same));
             }
-            list = node.first;
-        }
-        let mut child = None;
-        let is_child = |&(above, at): &(u32, u32)| {
-            let edge = self.edges.get(at as usize).filter(|_| above == list);
-            child = edge.filter(same).map(Edge::node);
-            child.is_some()
+            Some(above) => above.first,
+            None => ROOT_LIST,
         };
-        self.edge_table.find(mix(hash, list), is_child);
-        Ok(child)
+        let mut found = None;
+        let is_found = |&(above, at): &(u32, u32)| {
+            let edge = self.edges.get(at as usize).filter(|_| above == list);
+            found = edge.filter(same);
+            found.is_some()
+        };
+        self.edge_table.find(mix(hash, list), is_found);
+        Ok(found)
     }
 
     /// Whether an edge has a label. Not a part of the loop over edges, nearly all of which have another hash.
@@ -358,12 +416,19 @@ impl PathTrie {
     fn edge(&mut self, label: EdgeLabel<'_>, node: TrieNodeId) -> Edge {
         let hash = self.hash(&label);
         let (text, length) = self.text.add(label, hash);
-        Edge {
+        let edge = Edge {
             hash,
-            node,
             text,
-            length,
-        }
+            length_and_count: length.min((1 << LENGTH_BITS) - 1),
+            ..Edge::default()
+        };
+        self.lead(edge, node)
+    }
+
+    /// The same edge to another child, which exists.
+    fn lead(&self, edge: Edge, node: TrieNodeId) -> Edge {
+        let child = self.nodes.get(node.index()).copied().unwrap_or_default();
+        edge.leading_to(node, child.below())
     }
 
     /// Adds an edge of a list and returns its number.
@@ -381,7 +446,7 @@ impl PathTrie {
     /// Adds a trie node with edges, of which children have been added before, and returns its number.
     fn add_node(&mut self, (node, level): (NodeId, Level), edges: &[Edge]) -> TrieNodeId {
         let (first, count) = match edges.len() > MAX_INLINE_EDGES {
-            false => (self.edges.push_run(edges), number(edges.len())),
+            false => (self.edges.push_run(edges), narrow(edges.len())),
             true => {
                 let list = self.lists.len();
                 let numbers = edges.iter();
@@ -460,14 +525,17 @@ impl PathTrie {
         let node = *self.nodes.get(id.index())?;
         self.unreachable += 1;
         if node.count != WIDE {
-            let mut edges = self.run(&node)?.to_vec();
+            let mut edges = self.run(node.below())?.to_vec();
             for change in changes {
                 match *change {
                     EdgeChange::Insert(at, label, child) if at <= edges.len() => {
                         let edge = self.edge(label, child);
                         edges.insert(at, edge);
                     }
-                    EdgeChange::Replace(at, child) => edges.get_mut(at)?.node = child,
+                    EdgeChange::Replace(at, child) => {
+                        let edge = edges.get_mut(at)?;
+                        *edge = self.lead(*edge, child);
+                    }
                     EdgeChange::Remove(at) if at < edges.len() => {
                         edges.remove(at);
                     }
@@ -523,10 +591,7 @@ impl PathTrie {
             let found = self.edge_table.replace(hash, is_before, None);
             return found.then_some(size);
         };
-        let next = self.edges.push(Edge {
-            node: child,
-            ..edge
-        });
+        let next = self.edges.push(self.lead(edge, child));
         let next = u32::try_from(next).ok()?;
         list.set(at, next);
         let entry = Some((number, next));
@@ -539,7 +604,7 @@ impl PathTrie {
         let place = *self.root_places.get(&before)?;
         let number_before = *self.root_edges.get(place)?;
         let edge = *self.edges.get(number_before as usize)?;
-        let next = number(self.edges.push(Edge { node: id, ..edge }));
+        let next = number(self.edges.push(self.lead(edge, id)));
         let is_before = |entry: &(u32, u32)| *entry == (ROOT_LIST, number_before);
         let hash = mix(edge.hash, ROOT_LIST);
         let entry = Some((ROOT_LIST, next));
@@ -557,7 +622,7 @@ impl PathTrie {
     pub(super) fn child_at(&self, id: TrieNodeId, index: usize) -> Option<TrieNodeId> {
         let node = self.nodes.get(id.index())?;
         if node.count != WIDE {
-            return self.run(node)?.get(index).map(|edge| edge.node);
+            return self.run(node.below())?.get(index).map(|edge| edge.node);
         }
         let list = self.lists.get(node.first as usize)?;
         let edge = self.edges.get(*list.get(index)? as usize)?;
@@ -585,6 +650,11 @@ impl PathTrie {
 /// 4 billion entries do not fit into memory; the last number would be shared.
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The number of edges of a node that is not wide.
+fn narrow(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or_default()
 }
 
 /// The hash of an edge: that of its label combined with its list.
