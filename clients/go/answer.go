@@ -47,7 +47,8 @@ type SnapshotInfo struct {
 	Kinds []*entailv1.KindState
 }
 
-// IsKnown reports whether the policies of a kind, named as Kind.group, are known: its state is COMPLETE or STALE. If
+// IsKnown reports whether the policies of a kind, named as Kind.group, are known: its state is COMPLETE or STALE. It says
+// nothing of a single path, where the field unknown of the entry does, nor of kinds that the request did not name. If
 // they are not, an answer without an entry for the kind does not mean that there is no policy. Fail closed then, unless
 // requests may pass without the policy.
 func (i *SnapshotInfo) IsKnown(kind string) bool {
@@ -61,9 +62,11 @@ func (i *SnapshotInfo) IsKnown(kind string) bool {
 // State returns the state of a kind, named as Kind.group. In a mirror or reply that is restricted to some kinds, it is
 // meaningful for these kinds only.
 func (i *SnapshotInfo) State(kind string) entailv1.KindState_State {
-	for _, state := range i.Kinds {
-		if state.GetKind() == kind {
-			return state.GetState()
+	for _, name := range [...]string{kind, "*"} { // "*" stands for all kinds: some input cannot be read.
+		for _, state := range i.Kinds {
+			if state.GetKind() == name {
+				return state.GetState()
+			}
 		}
 	}
 	return entailv1.KindState_STATE_COMPLETE

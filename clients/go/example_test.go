@@ -67,7 +67,8 @@ func Example() {
 	switch {
 	case err != nil:
 		fmt.Println("reject the request:", err)
-	case !snapshot.IsKnown("TimeoutPolicy.example.com"):
+	case !snapshot.IsKnown("TimeoutPolicy.example.com"),
+		policies.Policy("TimeoutPolicy.example.com").GetUnknown() != nil:
 		fmt.Println("reject the request: there may be a policy")
 	default:
 		fmt.Println(policies.Policy("TimeoutPolicy.example.com").GetSpecJson())

@@ -26,7 +26,7 @@ pub use reply::{
     result_field, result_header,
 };
 pub use request::path_only_request;
-pub use state::StateReason;
+pub use state::{ALL_KINDS, StateReason};
 
 pub use entail_client::v1;
 

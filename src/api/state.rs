@@ -21,7 +21,12 @@ pub enum StateReason {
     Forbidden,
     /// The source does not respond.
     SourceUnavailable,
+    /// Some input cannot be read, and no earlier version of it is in use.
+    InputUnreadable,
 }
+
+/// The name in the place of a kind for all kinds: any of them may lack objects.
+pub const ALL_KINDS: &str = "*";
 
 impl StateReason {
     /// The reason of a state that a source reports; `None` for a complete one.
@@ -37,7 +42,9 @@ impl StateReason {
     /// The state of a kind with this reason.
     pub fn state(self) -> v1::kind_state::State {
         match self {
-            StateReason::SourceUnavailable => v1::kind_state::State::Stale,
+            StateReason::SourceUnavailable | StateReason::InputUnreadable => {
+                v1::kind_state::State::Stale
+            }
             StateReason::Forbidden => v1::kind_state::State::Forbidden,
             _ => v1::kind_state::State::Unknown,
         }
@@ -85,6 +92,7 @@ impl StateReason {
             StateReason::NotRead => "NotRead",
             StateReason::Forbidden => "Forbidden",
             StateReason::SourceUnavailable => "SourceUnavailable",
+            StateReason::InputUnreadable => "InputUnreadable",
         }
     }
 
@@ -103,6 +111,9 @@ impl StateReason {
             }
             StateReason::SourceUnavailable => {
                 "its source is not available; this is the last known state"
+            }
+            StateReason::InputUnreadable => {
+                "some input cannot be read, so answers contain nothing of it; `entail lint` names it"
             }
         }
     }

@@ -70,6 +70,7 @@ pub fn load(inputs: &Inputs) -> Result<LoadedInputs, AppError> {
         }
     };
     let incomplete = !is_complete && !inputs.allow_partial;
+    cache.set_lacks_input(incomplete && inputs.cluster.is_none());
     let snapshot = cache.into_snapshot(Version {
         epoch: epoch(),
         generation: 1,

@@ -120,6 +120,11 @@ impl ObjectCache {
             .map(move |kind| (kind, state(kind)))
     }
 
+    /// Sets whether some input could not be read and nothing stands for it.
+    pub fn set_lacks_input(&mut self, lacks_input: bool) {
+        self.store.set_lacks_input(lacks_input);
+    }
+
     /// The change after which no kind is complete, because the source has stopped.
     pub fn as_stale(&self) -> Change {
         let assertions = GroupKind::assertions().into_iter();

@@ -114,6 +114,25 @@ struct ReconcilerState {
     last_checkpoint: Option<(u64, SystemTime)>,
 }
 
+/// How to build a snapshot.
+struct Build {
+    version: Version,
+    /// Whether to apply the changes alone.
+    hold: bool,
+    /// Whether some input could not be read and nothing stands for it; `None` if that is as before.
+    lacks_input: Option<bool>,
+}
+
+impl Build {
+    fn of(version: Version) -> Self {
+        Self {
+            version,
+            hold: false,
+            lacks_input: None,
+        }
+    }
+}
+
 /// Result of applying changes to the object cache.
 struct BuildResult {
     /// The new snapshot, if one was needed.
@@ -175,7 +194,7 @@ impl ReconcilerState {
     async fn publish_restored(&mut self) {
         let started = Instant::now();
         let version = self.next_version();
-        match self.build(Vec::new(), version, false).await {
+        match self.build(Vec::new(), Build::of(version)).await {
             Ok(BuildResult {
                 snapshot: Some(snapshot),
                 objects,
@@ -205,7 +224,12 @@ impl ReconcilerState {
         let is_first = self.generation == 0;
         let must_be_complete = update.is_loading || !self.reconciler.allow_partial;
         let hold = is_first && update.is_partial && must_be_complete;
-        let result = match self.build(changes, self.next_version(), hold).await {
+        let build = Build {
+            version: self.next_version(),
+            hold,
+            lacks_input: Some(update.is_partial),
+        };
+        let result = match self.build(changes, build).await {
             Ok(result) => result,
             Err(error) => {
                 tracing::error!(%error, "failed to build a snapshot; the last one stays in use");
@@ -293,8 +317,11 @@ impl ReconcilerState {
     async fn build(
         &self,
         changes: Vec<Change>,
-        version: Version,
-        hold: bool,
+        Build {
+            version,
+            hold,
+            lacks_input,
+        }: Build,
     ) -> Result<BuildResult, tokio::task::JoinError> {
         let shared = self.reconciler.shared.clone();
         let is_cluster = self.reconciler.desired_kinds.is_some();
@@ -306,6 +333,10 @@ impl ReconcilerState {
             let mut cache = shared.cache();
             let begun = Instant::now();
             let changed = changes.into_iter().map(|change| cache.apply(change)).sum();
+            // A cluster has a state for each kind.
+            if let Some(lacks_input) = lacks_input.filter(|_| !is_cluster) {
+                cache.set_lacks_input(lacks_input);
+            }
             let must_build = !hold && (is_needed || cache.has_effect());
             let snapshot = must_build.then(|| cache.snapshot(version));
             if snapshot.is_some() {
@@ -399,7 +430,10 @@ impl ReconcilerState {
             });
         let change = self.reconciler.shared.cache().as_stale();
         let started = Instant::now();
-        match self.build(vec![change], self.next_version(), false).await {
+        match self
+            .build(vec![change], Build::of(self.next_version()))
+            .await
+        {
             Ok(BuildResult {
                 snapshot: Some(snapshot),
                 objects,

@@ -12,7 +12,7 @@ use super::commands::test::{Case, Mismatch, check, unknown_names};
 use super::remote::{self, RemoteBackend};
 use super::render::console;
 use super::{CliError, ExitStatus, ServeArgs, SourceArgs, TestArgs};
-use crate::api::v1;
+use crate::api::{StateReason, v1};
 use crate::insight::{self, AccessScope, QueryBackend};
 use crate::snapshot::Snapshot;
 use crate::{app, config};
@@ -30,6 +30,8 @@ pub(super) struct Connection {
     pub(super) backend: Box<dyn QueryBackend>,
     /// Some input could not be read and `--allow-partial` is not set: the exit code is 3.
     pub(super) incomplete: bool,
+    /// The kinds of which the inputs lack objects that paths depend on, unless `--allow-partial` is set.
+    pub(super) lacking: Vec<v1::KindState>,
 }
 
 /// Connects to the server, or loads the manifests or the cluster, whichever the options select.
@@ -38,7 +40,6 @@ pub(super) fn connect(source: &SourceArgs) -> Result<Connection, CliError> {
     connect_with(source, |loaded| {
         print_warnings(&loaded.warnings);
         print_note(loaded.note.as_deref());
-        print_note(loaded.missing_namespaces.as_deref());
         loaded.incomplete
     })
 }
@@ -70,7 +71,6 @@ pub(super) fn connect_for_findings(source: &SourceArgs) -> Result<Connection, Cl
         let problems = loaded.local.source_problems.problems.iter();
         let others = problems.filter(|problem| problem.code.is_none());
         print_warnings(&others.map(ToString::to_string).collect::<Vec<_>>());
-        print_note(loaded.missing_namespaces.as_deref());
         loaded.incomplete || loaded.is_empty && !source.allow_partial
     })
 }
@@ -88,6 +88,7 @@ fn connect_with(
         return Ok(Connection {
             backend: Box::new(remote),
             incomplete: false,
+            lacking: Vec::new(),
         });
     }
     let loaded = app::load(&app::Inputs {
@@ -101,9 +102,28 @@ fn connect_with(
     let incomplete = report(&loaded);
     print_warnings(&loaded.remarks);
     Ok(Connection {
+        lacking: lacking([&loaded], source.allow_partial),
         backend: Box::new(loaded.local),
         incomplete,
     })
+}
+
+/// The kinds of which inputs lack objects that paths depend on.
+fn lacking<const N: usize>(
+    inputs: [&app::LoadedInputs; N],
+    allow_partial: bool,
+) -> Vec<v1::KindState> {
+    let namespaces = inputs
+        .into_iter()
+        .filter_map(|loaded| loaded.missing_namespaces.clone());
+    let namespaces = namespaces.filter(|_| !allow_partial);
+    namespaces
+        .take(1)
+        .map(|message| v1::KindState {
+            message,
+            ..StateReason::NotRead.kind_state("Namespace".to_owned())
+        })
+        .collect()
 }
 
 fn print_note(note: Option<&str>) {
@@ -187,9 +207,7 @@ pub(super) fn compare(
     };
     let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
     print_notes(before.note.as_deref(), after.note.as_deref());
-    let namespaces = [&before, &after].map(|loaded| loaded.missing_namespaces.as_deref());
-    let [before_namespaces, after_namespaces] = namespaces;
-    print_notes(before_namespaces, after_namespaces);
+    let lacking = lacking([&before, &after], allow_partial);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let all = AccessScope::default();
     let mut reply = insight::compare(old.engine(), new.engine(), &all);
@@ -201,6 +219,7 @@ pub(super) fn compare(
         after: Connection {
             backend: Box::new(after.local),
             incomplete: before.incomplete || after.incomplete,
+            lacking,
         },
     })
 }

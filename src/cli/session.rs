@@ -1,13 +1,14 @@
 //! [`Session`]: the backend of one command, its policy kinds, and their states.
 
 use super::levels::kind_name;
+use super::policies::short_kind;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
-use crate::api::{StateReason, unknown_state, v1};
+use crate::api::{ALL_KINDS, StateReason, unknown_state, v1};
 use crate::insight::{Code, QueryBackend, QueryError, is_name_of};
 use crate::snapshot::Snapshot;
 use entail_client::EnumName;
-use entail_core::model::GroupKind;
+use entail_core::model::{GroupKind, did_you_mean};
 use v1::get_effective_policies_request::Target;
 use v1::kind_state::State;
 
@@ -21,6 +22,8 @@ pub(super) struct Session {
     pub(super) kinds: Vec<String>,
     /// Some input could not be read: the answers cover the rest.
     pub(super) is_partial: bool,
+    /// The kinds of which the inputs lack objects that paths depend on.
+    pub(super) lacking: Vec<v1::KindState>,
 }
 
 impl Session {
@@ -39,6 +42,7 @@ impl Session {
         let connect::Connection {
             mut backend,
             incomplete,
+            lacking,
         } = connection;
         let status = backend.server_status()?;
         let mut kinds = Vec::with_capacity(args.kinds.len());
@@ -50,6 +54,7 @@ impl Session {
             status,
             kinds,
             is_partial: incomplete,
+            lacking,
         })
     }
 
@@ -57,12 +62,14 @@ impl Session {
     /// selected kind that the backend does not list is UNKNOWN.
     pub(super) fn incomplete(&self, reported: &[v1::KindState]) -> Vec<v1::KindState> {
         let concerns = |kind: &str| {
-            is_selected(&self.kinds, kind) || Snapshot::affects_topology(&GroupKind::parse(kind))
+            kind == ALL_KINDS
+                || is_selected(&self.kinds, kind)
+                || Snapshot::affects_topology(&GroupKind::parse(kind))
         };
         let incomplete = reported
             .iter()
             .filter(|state| state.state() != State::Complete && concerns(&state.kind));
-        let mut states: Vec<v1::KindState> = incomplete.cloned().collect();
+        let mut states: Vec<v1::KindState> = incomplete.chain(&self.lacking).cloned().collect();
         for kind in &self.kinds {
             let named = std::slice::from_ref(kind);
             if states.iter().any(|state| is_selected(named, &state.kind)) {
@@ -93,8 +100,22 @@ impl Session {
         states
     }
 
-    /// Adds to the state of a kind that could not be read what the backend reports as its problem.
+    /// Asks for the kind with a profile whose name is nearest; empty if none is near.
+    fn nearest_kind(&self, text: &str) -> String {
+        let kinds = self.status.kinds.iter().map(|listed| listed.kind.as_str());
+        let names: Vec<String> = match text.contains('.') {
+            true => kinds.map(str::to_owned).collect(),
+            false => kinds.map(|kind| short_kind(kind).to_owned()).collect(),
+        };
+        did_you_mean(text, names)
+    }
+
+    /// Adds to the state of a kind that could not be read what the backend reports as its problem, and to that of a
+    /// selected kind without a profile the one that may be meant.
     fn explain(&self, state: &mut v1::KindState) {
+        if state.reason == "NoProfile" && self.kinds.contains(&state.kind) {
+            state.message.push_str(&self.nearest_kind(&state.kind));
+        }
         let mut problems = self.status.problems.iter();
         let problem = problems.find(|problem| problem.location == state.kind);
         let is_of_source = matches!(
@@ -286,12 +307,19 @@ pub(super) fn incomplete_lines(states: &[v1::KindState], style: Style) -> Vec<St
 
 /// Describes the state of a kind that is not COMPLETE, and what to do.
 pub(super) fn incomplete_line(state: &v1::KindState) -> String {
-    format!("{}{}", described(state), hint(state))
+    let (what, hint) = (described(state), hint(state));
+    match what.ends_with('?') {
+        true => format!("{what}{}", hint.trim_start_matches('.')),
+        false => what + hint,
+    }
 }
 
 fn described(state: &v1::KindState) -> String {
     let name = state.state().name();
-    format!("{} is {name}: {}", state.kind, state.message)
+    match &*state.kind {
+        ALL_KINDS => format!("all kinds are {name}: {}", state.message),
+        kind => format!("{kind} is {name}: {}", state.message),
+    }
 }
 
 /// What to do about a kind that is not COMPLETE.
@@ -343,6 +371,7 @@ mod tests {
             status,
             kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
             is_partial: false,
+            lacking: Vec::new(),
         }
     }
 

@@ -9,8 +9,8 @@ use prost::Message;
 use super::visible::visible_entries;
 use super::{AccessScope, Failure, MAX_NAMED, Visibility};
 use crate::api::{
-    EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse, StateReason,
-    batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
+    ALL_KINDS, EncodedBatchGetEffectivePoliciesResponse, EncodedGetEffectivePoliciesResponse,
+    StateReason, batch_tail, field, field_header, get_tail, not_modified_field, result_field, v1,
 };
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::engine::StateId;
@@ -249,7 +249,9 @@ pub fn incomplete_kinds(
         kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     }
     if !visibility.is_unrestricted() {
-        kinds.retain(|state| visibility.includes_kind(&GroupKind::parse(&state.kind)));
+        kinds.retain(|state| {
+            state.kind == ALL_KINDS || visibility.includes_kind(&GroupKind::parse(&state.kind))
+        });
     }
     kinds.extend(unknown(snapshot, requested, visibility));
     kinds
@@ -262,7 +264,7 @@ pub fn unknown_kinds(
     requested: &[GroupKind],
     visibility: &dyn Visibility,
 ) -> Vec<v1::KindState> {
-    let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    let mut kinds = incomplete_kinds(snapshot, requested, visibility);
     let is_requested = |kind: &GroupKind| is_requested(requested, kind);
     if visibility.is_unrestricted() {
         let unknown = snapshot.unknown_kinds().iter().map(|kind| &kind.state);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Version;
-use crate::api::{StateReason, get_tail, v1};
+use crate::api::{ALL_KINDS, StateReason, get_tail, v1};
 use entail_core::effective::World;
 use entail_core::model::GroupKind;
 
@@ -73,10 +73,13 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
     let others =
         others.filter(|(kind, _)| !kind.is_assertion() && world.kinds_of(kind).next().is_none());
     let others = others.map(|(kind, state)| (kind, StateReason::of(state)));
+    let all = world.store().lacks_input();
+    let all = all.then(|| StateReason::InputUnreadable.kind_state(ALL_KINDS.to_owned()));
     let mut kinds: Vec<v1::KindState> = refused
         .chain(known)
         .chain(others)
         .filter_map(|(kind, reason)| Some(reason?.kind_state(kind.to_string())))
+        .chain(all)
         .collect();
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     kinds.dedup_by(|a, b| a.kind == b.kind);

@@ -121,7 +121,9 @@ impl SnapshotBuilder {
             self.world()
                 .depends_on(key, *change, versions.0, versions.1)
         };
-        changed.any(depends) || !before.states().eq(store.states())
+        changed.any(depends)
+            || before.lacks_input() != store.lacks_input()
+            || !before.states().eq(store.states())
     }
 
     /// The current world.

@@ -60,6 +60,41 @@ async fn a_changed_file_changes_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn while_a_new_file_cannot_be_read_all_kinds_are_stale() {
+    let running = start(|_| {}).await;
+    let kinds = async || running.get(by_path(PATH)).await.unwrap().kinds;
+    let until = async |is_done: fn(&[v1::KindState]) -> bool| {
+        let started = Instant::now();
+        while !is_done(&kinds().await) {
+            assert!(
+                started.elapsed() < Duration::from_secs(5),
+                "{:?}",
+                kinds().await
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(kinds().await.is_empty());
+    // The policies of the file could be in it, as after it was renamed.
+    put(&running, "broken.yaml", "metadata: {name: a, namespace: b");
+    until(|kinds| !kinds.is_empty()).await;
+    let found = kinds().await;
+    assert_eq!(
+        (&*found[0].kind, &*found[0].reason, found.len()),
+        ("*", "InputUnreadable", 1)
+    );
+    assert_eq!(found[0].state(), v1::kind_state::State::Stale);
+    let mut insight = running.insight();
+    let listed = insight
+        .list_policies(v1::ListPoliciesRequest::default())
+        .await;
+    assert_eq!(listed.unwrap().into_inner().kinds, found);
+    std::fs::remove_file(running.manifests().join("broken.yaml")).unwrap();
+    until(<[_]>::is_empty).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_keeps_the_answer_and_is_reported() {
     let running = start(|_| {}).await;
     let synced_at = async || {

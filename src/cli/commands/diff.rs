@@ -96,6 +96,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
     let connect::Connection {
         mut backend,
         incomplete,
+        lacking,
     } = after;
     let mut status = backend.server_status()?;
     // Include the kinds that only A has.
@@ -109,6 +110,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<ExitStatus, CliError> {
         kinds: selected_kinds(&args.kinds, &status),
         status,
         is_partial: incomplete,
+        lacking,
     };
     let states = session.incomplete(&reply.kinds);
     let changes = ChangeReport::of(reply, &session.kinds);

@@ -6,7 +6,7 @@ use super::checker::{MAX_ASSERTIONS, MAX_OF_NAMESPACE};
 use super::document::Assertion;
 use super::tree::Counts;
 use super::verdict::Verdict;
-use crate::api::v1;
+use crate::api::{ALL_KINDS, v1};
 use crate::insight::Visibility;
 use crate::insight::lookup::incomplete_kinds;
 use crate::snapshot::Snapshot;
@@ -137,6 +137,9 @@ pub(super) fn kinds_not_known(
         return Some(NotKnown::Policies(what.clone()));
     }
     let mut kinds = incomplete_kinds(snapshot, &[], visibility);
+    if let Some(all) = kinds.iter().find(|state| state.kind == ALL_KINDS) {
+        return Some(NotKnown::Policies(all.message.clone()));
+    }
     kinds.retain(|state| matches!(state.state(), State::Unknown | State::Forbidden));
     let reads = |kind: &GroupKind| {
         let mut own = assertion.policies.iter();

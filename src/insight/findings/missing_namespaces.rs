@@ -9,14 +9,16 @@ use entail_core::store::{AllowedNamespaces, Listener, Projection};
 
 /// Maximum number of Namespaces that are named.
 const MAX_NAMED: usize = 5;
+/// The label that every Namespace has: its name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Returns a message about the Namespaces of Routes and ListenerSets that files do not contain, although listeners select
-/// by labels of Namespaces; `None` if there are none. Their labels are not known and count as none.
+/// by labels of Namespaces; `None` if there are none. Their labels are not known and count as none: answers may be others.
 pub fn missing_namespaces(world: &World) -> Option<String> {
     let store = world.store();
     let namespace = GroupKind::new(groups::CORE, "Namespace");
     // Only a cluster reports the states of kinds.
-    if store.state(&namespace).is_some() {
+    if store.state(&namespace).is_some() || store.is_assumed_complete(&namespace) {
         return None;
     }
     let listener_set = GroupKind::new(groups::GATEWAY, "ListenerSet");
@@ -40,17 +42,17 @@ pub fn missing_namespaces(world: &World) -> Option<String> {
     let missing: Vec<String> = missing.map(|name| format!("`{name}`")).collect();
     (!missing.is_empty()).then(|| {
         format!(
-            "the manifests do not contain the Namespace {}: it counts as one without labels, and listeners select by \
-             them; add the Namespace to the manifests",
+            "the manifests do not contain the Namespace {}: its labels are not known, and listeners select by them, so \
+             that paths may be others; add the Namespace to the manifests, or set `--assume-complete Namespace` if \
+             it has none",
             abridged(&missing, MAX_NAMED)
         )
     })
 }
 
-/// Whether a Gateway or a ListenerSet selects by labels of Namespaces.
+/// Whether a Gateway or a ListenerSet selects by labels of Namespaces that only these say.
 fn selects_namespaces(object: &Projection) -> bool {
-    let is_selector =
-        |allowed: &AllowedNamespaces| matches!(allowed, AllowedNamespaces::Selector(_));
+    let is_selector = |allowed: &AllowedNamespaces| matches!(allowed, AllowedNamespaces::Selector(Some(selector)) if !selector.reads_only(NAME_LABEL));
     let any_selects = |listeners: &[Listener]| {
         let mut listeners = listeners.iter();
         listeners.any(|listener| is_selector(&listener.namespaces))

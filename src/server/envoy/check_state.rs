@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::answer::EnvoyAnswer;
 use super::settings::CheckFailure;
-use crate::api::v1;
 use crate::api::v1::kind_state::State;
+use crate::api::{ALL_KINDS, v1};
 use crate::insight::{AccessScope, incomplete_kinds};
 use crate::snapshot::{PathAnswer, Snapshot};
 use entail_core::model::GroupKind;
@@ -50,6 +50,7 @@ impl CheckState {
         let is_selected = |kind: &v1::KindState| {
             // All answers depend on the kinds that form the topology.
             kinds.is_empty()
+                || kind.kind == ALL_KINDS
                 || kinds
                     .iter()
                     .any(|selected| selected.names(&GroupKind::parse(&kind.kind)))
@@ -67,7 +68,10 @@ impl CheckState {
             self.failures.push((CheckFailure::Incomplete, message));
         }
         if let Some(v1::KindState { kind, .. }) = stale.first() {
-            let message = format!("the data of {kind} is stale: the source does not respond");
+            let message = match &**kind {
+                ALL_KINDS => "some input cannot be read".to_owned(),
+                kind => format!("the data of {kind} is stale: the source does not respond"),
+            };
             self.failures.push((CheckFailure::Stale, message));
         }
         let both = incomplete.into_iter().chain(stale);

@@ -46,9 +46,10 @@ class SnapshotInfo:
         """
         if self.requested_kinds and kind not in self.requested_kinds:
             raise ValueError(f"the request names the kinds {sorted(self.requested_kinds)}, and not {kind}")
-        for state in self.kinds:
-            if state.kind == kind:
-                return state
+        for name in (kind, "*"):  # `*` stands for all kinds: some input cannot be read.
+            for state in self.kinds:
+                if state.kind == name:
+                    return state
         return v1.KindState(kind=kind, state=v1.KindState.STATE_COMPLETE)
 
     def require_known(self, kind: str) -> None:

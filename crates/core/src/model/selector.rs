@@ -25,6 +25,11 @@ enum Operator {
 }
 
 impl LabelSelector {
+    /// Whether the selector depends on no other label than one.
+    pub fn reads_only(&self, label: &str) -> bool {
+        self.requirements.iter().all(|one| one.key == label)
+    }
+
     /// Reads `matchLabels` and `matchExpressions`; other fields are ignored.
     ///
     /// # Errors

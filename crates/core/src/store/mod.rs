@@ -47,6 +47,8 @@ pub struct Store {
     declared: Arc<DeclaredRoutes>,
     /// The kinds of which all objects are known (specification 5.7).
     complete: Arc<BTreeSet<GroupKind>>,
+    /// Whether some input could not be read, so that any kind may lack objects (specification 2.5).
+    lacks_input: bool,
     /// What differs from the whole store in a part of it; `None` in a whole store.
     part: Option<Arc<PartKnowledge>>,
 }
@@ -282,6 +284,21 @@ impl Store {
     /// Sets the kinds of which no object exists besides those of the store (specification 5.7).
     pub fn assume_complete(&mut self, kinds: &Arc<BTreeSet<GroupKind>>) {
         self.complete = Arc::clone(kinds);
+    }
+
+    /// Whether no object of a kind is assumed to exist besides those of the store (specification 5.7).
+    pub fn is_assumed_complete(&self, kind: &GroupKind) -> bool {
+        self.complete.contains(kind)
+    }
+
+    /// Sets whether some input could not be read, so that any kind may lack objects (specification 2.5).
+    pub fn set_lacks_input(&mut self, lacks_input: bool) {
+        self.lacks_input = lacks_input;
+    }
+
+    /// Whether some input could not be read, so that any kind may lack objects (specification 2.5).
+    pub fn lacks_input(&self) -> bool {
+        self.lacks_input
     }
 
     /// Whether it is known if an object exists: of a kind or in a namespace of which no object is known, only where the

@@ -15,7 +15,7 @@ use super::findings::{self, Findings, FindingsFormat};
 use super::report::Report;
 use super::session::Session;
 use super::{CliError, ExitStatus, QueryArgs, console};
-use crate::api::v1;
+use crate::api::{ALL_KINDS, v1};
 use crate::insight::{Code, MAX_PLACES, today};
 use v1::finding::Severity;
 
@@ -145,5 +145,11 @@ fn found(
     reply
         .findings
         .extend(findings::of_inputs(&session.status.problems));
+    if !session.status.problems.is_empty() {
+        // The findings about inputs say what cannot be read.
+        let states = reply.kinds.len();
+        reply.kinds.retain(|state| state.kind != ALL_KINDS);
+        session.is_partial |= reply.kinds.len() < states;
+    }
     Ok((session, reply))
 }
