@@ -64,6 +64,12 @@ pub(super) fn get_policy(
     let reply = match result {
         Ok(reply) => reply,
         Err(QueryError::Failure(failure)) if failure.code == FailureCode::NotFound => {
+            if exists(session, name) {
+                return Err(CliError::NotFound(format!(
+                    "`{name}` exists, but is no policy of a kind that has a profile, so what it does is not evaluated: \
+                     `entail profiles` lists the kinds, and `entail get` shows what is in effect on an object"
+                )));
+            }
             let suggestions = suggestions_in_namespace(session, name);
             let message = format!("{}{suggestions}", failure.message);
             return Err(session.not_found(message));
@@ -82,6 +88,20 @@ pub(super) fn get_policy(
         )));
     }
     Ok(NamedPolicy { status, reply })
+}
+
+/// Whether an object that is no policy exists.
+fn exists(session: &mut Session, name: &str) -> bool {
+    let paths = session.backend.list_paths(v1::ListPathsRequest {
+        name: name.to_owned(),
+        page_size: 1,
+        ..v1::ListPathsRequest::default()
+    });
+    match paths {
+        Ok(_) => true,
+        Err(QueryError::Failure(failure)) => failure.reason == "NotOnAPath",
+        Err(_) => false,
+    }
 }
 
 /// Queries the policies of a Namespace, with what those that are attached to it reach.

@@ -9,7 +9,7 @@ use super::names::is_path;
 use super::policies::{self, NamedPolicy, query_name, short_kind};
 use super::render::document::Document;
 use super::render::report::{Report, write_wrapped};
-use super::render::spec::origin_name;
+use super::render::spec::{origin_name, policy_name};
 use super::render::text::Style;
 use super::session::{Session, unknown_states};
 use crate::api::v1;
@@ -222,11 +222,13 @@ impl Question<'_> {
                     .as_ref()
                     .is_some_and(|by| by.policies.contains(policy))
             })
-            .map(|unit| &*unit.unit)
+            .map(|unit| unit_text(&unit.unit))
             .collect();
         set.sort_unstable();
         set.dedup();
-        let mut found = WhyNot::of_losses(units.flat_map(|unit| losses(unit, policy)).collect());
+        let whole = self.taking_the_whole(units.clone());
+        let losses = units.flat_map(|unit| self.losses(unit, policy, &whole));
+        let mut found = WhyNot::of_losses(losses.collect());
         let has_losses = !found.details.is_empty();
         if let Some(state) = unknown.first() {
             found.condition = "NotKnown";
@@ -263,6 +265,51 @@ impl Question<'_> {
             found.finding = "it is attached there, but each of its values is overridden".to_owned();
         }
         found
+    }
+
+    /// The policies that override this one although they do not set its fields: each takes its part as a whole.
+    fn taking_the_whole<'e>(&self, units: impl Iterator<Item = &'e v1::UnitExplanation>) -> String {
+        let origins: Vec<&v1::Origin> = units.filter_map(|unit| unit.origin.as_ref()).collect();
+        let sets_here =
+            |by: &&v1::PolicyRef| origins.iter().any(|origin| origin.policies.contains(by));
+        let mut found: Vec<&v1::PolicyRef> = self.status.overridden_by.iter().collect();
+        if found.iter().any(sets_here) {
+            found.retain(sets_here);
+        }
+        let names: Vec<String> = found.into_iter().map(policy_name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        abridged(&names, MAX_NAMED)
+    }
+
+    /// The values of a policy that others override in a unit, each with what would have to change.
+    fn losses(
+        &self,
+        unit: &v1::UnitExplanation,
+        policy: &v1::PolicyRef,
+        whole: &str,
+    ) -> Vec<(String, String)> {
+        let overridden = unit.overridden.iter();
+        let of_policy = overridden.filter(|one| one.policy.as_ref() == Some(policy));
+        let winner = unit.origin.as_ref().map(origin_name);
+        of_policy
+            .map(|one| {
+                let whole =
+                    Some(whole.to_owned()).filter(|by| !by.is_empty() && is_of_whole(&one.reason));
+                let by = winner.clone().or_else(|| whole.clone());
+                let by_text = by.iter().map(|by| format!(" by {by}")).collect::<String>();
+                let detail = format!(
+                    "{} = {}: overridden{by_text} ({})",
+                    unit_text(&one.unit),
+                    one.value_json,
+                    one.reason
+                );
+                let change = match (&winner, whole) {
+                    (None, Some(whole)) => remedy_of_whole(&whole, short_kind(&self.status.kind)),
+                    _ => remedy_of_loss(&one.reason, by.as_deref()),
+                };
+                (detail, change)
+            })
+            .collect()
     }
 
     /// No path goes through an object that the policy is attached to, or the kind does not act there.
@@ -316,22 +363,31 @@ impl Question<'_> {
     }
 }
 
-/// The values of a policy that others override in a unit, each with what would have to change.
-fn losses(unit: &v1::UnitExplanation, policy: &v1::PolicyRef) -> Vec<(String, String)> {
-    let overridden = unit.overridden.iter();
-    let of_policy = overridden.filter(|one| one.policy.as_ref() == Some(policy));
-    let winner = unit.origin.as_ref().map(origin_name);
-    of_policy
-        .map(|one| {
-            let value = &one.value_json;
-            let by = winner
-                .as_ref()
-                .map(|winner| format!(" by {winner}"))
-                .unwrap_or_default();
-            let detail = format!("{} = {value}: overridden{by} ({})", one.unit, one.reason);
-            (detail, remedy_of_loss(&one.reason, winner.as_deref()))
-        })
-        .collect()
+/// Whether an override for a reason may take a value without setting it.
+fn is_of_whole(reason: &str) -> bool {
+    matches!(
+        reason,
+        "more specific default"
+            | "more specific override"
+            | "less specific override"
+            | "a more specific target takes its part whole"
+    )
+}
+
+/// What would have to change so that a value is in effect which another policy overrides without setting it.
+fn remedy_of_whole(other: &str, kind: &str) -> String {
+    format!(
+        "{other} takes the part as a whole and has no such value: set it there, too, or choose a strategy that merges, if \
+         the kind has one (`entail profiles {kind}`)"
+    )
+}
+
+/// A unit for people.
+fn unit_text(unit: &str) -> &str {
+    match unit {
+        "*" => "the whole",
+        unit => unit,
+    }
 }
 
 /// What would have to change so that an overridden value is in effect.
@@ -342,7 +398,7 @@ fn remedy_of_loss(reason: &str, winner: Option<&str>) -> String {
         | "more specific override"
         | "a more specific target takes its part whole" => format!(
             "remove the field from {other}, or set it in a policy that is attached to an object at least as specific, or as \
-             an override"
+             an override where the kind has them"
         ),
         "less specific override" => {
             format!("remove the field from the overrides of {other}: no policy below can change it")

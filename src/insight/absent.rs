@@ -21,29 +21,10 @@ pub(super) fn object_failure(
     visibility: &dyn Visibility,
 ) -> Failure {
     let world = snapshot.world();
+    if let Some(failure) = absence(world, text, key, visibility) {
+        return failure;
+    }
     let shown = shortened(text);
-    let kind = text.split(['/', ':']).next().unwrap_or_default();
-    let exists = world.store().get(key).is_some() && visibility.includes_object(key);
-    if !exists && !is_kind(kind, world, visibility) {
-        let hint =
-            nearest_kind(kind, world, visibility).map(|near| format!(": did you mean `{near}`?"));
-        let hint = hint.unwrap_or_default();
-        return not_found(
-            "KindNotFound",
-            format!(
-                "`{shown}`: no kind has the name `{}`{hint}",
-                shortened(kind)
-            ),
-        );
-    }
-    if !exists {
-        let near = near_names(world, key, visibility);
-        let message = match is_named_by_routes(world, key) && visibility.is_unrestricted() {
-            true => format!("`{shown}` does not exist, although Routes name it as a backend{near}"),
-            false => format!("`{shown}` does not exist{near}"),
-        };
-        return not_found("ObjectNotFound", message);
-    }
     // Which ports of a Service are nodes depends on Routes, which the caller may not see.
     let is_certain = visibility.is_unrestricted() || *key.kind.kind != *"Service";
     if let Some(section) = section
@@ -62,6 +43,38 @@ pub(super) fn object_failure(
         false => "no path goes through it".to_owned(),
     };
     not_found("NotOnAPath", format!("`{shown}` exists, but {why}"))
+}
+
+/// Returns the error of an object that does not exist, or whose kind is not known, to the caller.
+pub(super) fn absence(
+    world: &World,
+    text: &str,
+    key: &ObjectKey,
+    visibility: &dyn Visibility,
+) -> Option<Failure> {
+    let shown = shortened(text);
+    let kind = text.split(['/', ':']).next().unwrap_or_default();
+    if world.store().get(key).is_some() && visibility.includes_object(key) {
+        return None;
+    }
+    if !is_kind(kind, world, visibility) {
+        let hint =
+            nearest_kind(kind, world, visibility).map(|near| format!(": did you mean `{near}`?"));
+        let hint = hint.unwrap_or_default();
+        return Some(not_found(
+            "KindNotFound",
+            format!(
+                "`{shown}`: no kind has the name `{}`{hint}",
+                shortened(kind)
+            ),
+        ));
+    }
+    let near = near_names(world, key, visibility);
+    let message = match is_named_by_routes(world, key) && visibility.is_unrestricted() {
+        true => format!("`{shown}` does not exist, although Routes name it as a backend{near}"),
+        false => format!("`{shown}` does not exist{near}"),
+    };
+    Some(not_found("ObjectNotFound", message))
 }
 
 fn not_found(reason: &str, message: String) -> Failure {
@@ -233,7 +246,7 @@ fn why_not_attached(world: &World, key: &ObjectKey, route: &Route) -> String {
         Some(format!(
             "parentRefs[{at}] ({}): {} ({reason})",
             parent_name(parent),
-            of_parent(reason)
+            of_parent(parent, reason)
         ))
     });
     let reasons: Vec<String> = refused.collect();
@@ -244,10 +257,24 @@ fn why_not_attached(world: &World, key: &ObjectKey, route: &Route) -> String {
 }
 
 /// Why a parent that a Route names does not take it.
-fn of_parent(reason: PathErrorReason) -> &'static str {
+fn of_parent(parent: &ParentRef, reason: PathErrorReason) -> &'static str {
     match reason {
-        PathErrorReason::NoMatchingParent => "it has no listener with this sectionName and port",
+        PathErrorReason::NoMatchingParent => why_no_match(&parent.kind),
         other => other.explain(),
+    }
+}
+
+/// Why a parent that is no Route does not match a parentRef that names it.
+pub(super) fn why_no_match(parent: &GroupKind) -> &'static str {
+    let mut listening = ["Gateway", "ListenerSet"].into_iter();
+    if listening.any(|kind| parent.is(groups::GATEWAY, kind)) {
+        return "it has no listener with this sectionName and port";
+    }
+    match parent.is(groups::CORE, "Service") {
+        true => "it has no port with this sectionName and port",
+        false => {
+            "entail does not follow parents of this kind: paths below it, and what is in effect there, are not known"
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub use findings::{MAX_PLACES, list_findings, missing_crds, missing_namespaces};
 pub(crate) use kind_names::is_name_of;
 pub use lookup::{MAX_BATCH, batch, get, get_stored, incomplete_kinds, requested_path};
 pub use part::{VisibleParts, visible_part};
-pub use paths::list_paths;
+pub use paths::{list_paths, parse_level};
 pub use policies::list_policies;
 pub use reach::list_affected;
 pub use resolve::{

@@ -22,7 +22,7 @@ pub(super) const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Lists paths in the order of the trie.
 ///
 /// # Errors
-/// The name is malformed or on no path, the request names too many levels, or the page token belongs to
+/// The name is malformed or on no path, the request names too many levels or one that does not exist, or the page token belongs to
 /// another snapshot.
 pub fn list_paths(
     snapshot: &Snapshot,
@@ -30,7 +30,7 @@ pub fn list_paths(
     visibility: &dyn Visibility,
 ) -> Result<v1::ListPathsResponse, Failure> {
     let engine = snapshot.engine();
-    Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
+    check_levels(&request.levels)?;
     let subject = QuerySubject::read(&request.name, snapshot.world(), visibility)?;
     let page = page(snapshot, request.page_size, &request.page_token)?;
     let first = page.first;
@@ -66,7 +66,15 @@ pub fn list_paths(
     match walked {
         Err(error) => engine.fail(error),
         Ok(()) if lister.listed == 0 && subject != QuerySubject::All => {
-            return Err(no_path_failure(snapshot, &request.name, visibility));
+            // Whether it has paths of other levels.
+            let any = v1::ListPathsRequest {
+                name: request.name.clone(),
+                page_size: 1,
+                ..v1::ListPathsRequest::default()
+            };
+            if request.levels.is_empty() || list_paths(snapshot, &any, visibility).is_err() {
+                return Err(no_path_failure(snapshot, &request.name, visibility));
+            }
         }
         Ok(()) => {}
     }
@@ -120,6 +128,31 @@ impl Counts {
         let count = |counts: &[u64]| counts.get(id.index()).copied().unwrap_or_default();
         (count(&self.through), count(&self.before))
     }
+}
+
+fn check_levels(levels: &[String]) -> Result<(), Failure> {
+    Failure::check_count("levels", levels.len(), MAX_NAMED)?;
+    levels
+        .iter()
+        .try_for_each(|level| parse_level(level).map(|_| ()))
+}
+
+/// The level of a path with a name.
+///
+/// # Errors
+/// There is no such level.
+pub fn parse_level(text: &str) -> Result<Level, Failure> {
+    let level = Level::parse(text).filter(|level| *level != Level::Root);
+    level.ok_or_else(|| {
+        let levels = Level::ALL.iter().skip(1).map(|level| level.as_str());
+        let levels: Vec<_> = levels.collect();
+        let message = format!(
+            "`{}` is not a level: use one of {}",
+            shortened(text),
+            levels.join(", ")
+        );
+        Failure::invalid("NotALevel", message)
+    })
 }
 
 /// Whether paths that end at a level are listed.

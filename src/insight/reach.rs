@@ -6,6 +6,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use prost::Message;
 
+use super::absent::{absence, object_failure};
 use super::failure::shortened;
 use super::lookup::unknown_kinds;
 use super::paths::{Page, PageRoom, page, token};
@@ -379,12 +380,6 @@ pub(super) fn affecting(
 ) -> Result<v1::ListAffectedResponse, Failure> {
     let world = snapshot.world();
     let subject = QuerySubject::read(object, world, visibility)?;
-    if let QuerySubject::Object(key, _) = &subject
-        && !visibility.includes_object(key)
-    {
-        // The same response as for an object that does not exist.
-        return Ok(v1::ListAffectedResponse::default());
-    }
     let (key, section) = match subject {
         QuerySubject::Object(key, section) => (key, section),
         QuerySubject::All | QuerySubject::Path(_) => {
@@ -399,11 +394,24 @@ pub(super) fn affecting(
     };
     let paths = selected_paths(snapshot, visibility)?;
     let engine = snapshot.engine();
+    let is_on_path = QuerySubject::Object(key.clone(), section.clone()).exists(engine);
     let affecting = engine.affecting(&key, section.as_deref(), paths.as_ref());
     let affecting = affecting.into_iter();
     let all: Vec<_> = affecting
         .filter(|(kind, _)| visibility.includes_kind(kind))
         .collect();
+    // A backend of another kind than Service exists by its references, which the caller may not see.
+    let is_by_reference = visibility.includes_object(&key)
+        && (!all.is_empty() || visibility.is_unrestricted() && is_on_path);
+    if let Some(failure) = absence(world, object, &key, visibility)
+        && !is_by_reference
+    {
+        return Err(failure);
+    }
+    if !is_on_path && section.is_some() && visibility.is_unrestricted() {
+        let target = (&key, section.as_deref());
+        return Err(object_failure(snapshot, object, target, visibility));
+    }
     let count = all.len();
     let page = all.into_iter().skip(range.first).take(range.size);
     let policies: Vec<v1::AffectingPolicy> = page

@@ -8,9 +8,9 @@ use super::resume::{self, EtagBits, ResumeHistory, ResumePoint};
 use super::stream_state::Position;
 use super::watch_group::{PathSelector, WatchGroup};
 use crate::api::{etag, v1};
-use crate::insight::{AccessScope, Failure, MAX_NAMED, incomplete_kinds, shortened};
+use crate::insight::{AccessScope, Failure, MAX_NAMED, incomplete_kinds, parse_level};
 use crate::snapshot::{PathAnswer, Snapshot};
-use entail_core::model::{GroupKind, Level, PathPrefix};
+use entail_core::model::{GroupKind, PathPrefix};
 
 /// Maximum number of prefixes of one request.
 const MAX_PREFIXES: usize = 1_000;
@@ -139,18 +139,4 @@ fn check_size(request: &v1::WatchEffectivePoliciesRequest) -> Result<(), Failure
     Failure::check_count("levels", request.levels.len(), MAX_NAMED)?;
     Failure::check_count("kinds", request.kinds.len(), MAX_NAMED)?;
     Failure::check_count("bytes of prefixes and kinds", bytes, MAX_BYTES)
-}
-
-fn parse_level(text: &str) -> Result<Level, Failure> {
-    let level = Level::parse(text).filter(|level| *level != Level::Root);
-    level.ok_or_else(|| {
-        let levels = Level::ALL.iter().skip(1).map(|level| level.as_str());
-        let levels: Vec<_> = levels.collect();
-        let message = format!(
-            "`{}` is not a level: use one of {}",
-            shortened(text),
-            levels.join(", ")
-        );
-        Failure::invalid("NotALevel", message)
-    })
 }

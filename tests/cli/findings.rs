@@ -569,3 +569,64 @@ fn a_line_break_in_the_name_of_a_file_makes_no_line_of_its_own() {
         assert_eq!(forged, None, "{format}: {text}");
     }
 }
+
+#[test]
+fn listeners_that_exclude_each_other_and_refused_sets_are_findings() {
+    let bakery = Bakery::with(
+        "apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: mixed, namespace: shop}
+spec:
+  gatewayClassName: bakery
+  allowedListeners: {namespaces: {from: Same}}
+  listeners:
+  - {name: http, port: 80, protocol: HTTP}
+  - {name: tcp, port: 80, protocol: TCP}
+  - {name: dns, port: 80, protocol: UDP}
+  - {name: https, port: 443, protocol: HTTPS, hostname: a.test}
+  - {name: tls, port: 443, protocol: TLS, hostname: a.test}
+  - {name: other, port: 443, protocol: TLS, hostname: b.test}
+  - {name: own, port: 8080, protocol: HTTP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: taken, namespace: shop}
+spec:
+  parentRef: {name: mixed}
+  listeners:
+  - {name: late, port: 8080, protocol: HTTP}
+  - {name: raw, port: 8080, protocol: TCP}
+  - {name: fine, port: 8081, protocol: HTTP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: refused, namespace: baker}
+spec: {parentRef: {name: mixed, namespace: shop}, listeners: [{name: a, port: 80, protocol: TCP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: mesh, namespace: shop}
+spec:
+  parentRefs: [{group: '', kind: Service, name: till}]
+  rules: [{backendRefs: [{name: bread, namespace: baker, port: 8080}]}]
+",
+    );
+    let found = bakery.json(&[]);
+    // Places of one finding have their own messages.
+    let of = |code: &str| {
+        let found = found.iter().filter(|finding| finding["code"] == code);
+        found.map(Value::to_string).collect::<String>()
+    };
+    for expected in [
+        "listeners `http`, `tcp` on port 80 conflict: HTTP, the protocols",
+        "listeners `https`, `tls` on port 443 conflict: same port",
+        "listeners `late` on port 8080 conflict with others of Gateway/shop/mixed",
+        "listeners `raw` on port 8080 conflict with others",
+    ] {
+        assert!(of("E050").contains(expected), "{expected}: {}", of("E050"));
+    }
+    assert_eq!(of("E050").matches("on port ").count(), 4, "{}", of("E050"));
+    assert!(of("E057").contains("Gateway/shop/mixed does not take it"));
+    // Mesh paths need no ReferenceGrant.
+    assert_eq!(of("E022"), "");
+}

@@ -509,27 +509,107 @@ fn references_that_fail_open_and_cannot_be_checked_are_told() {
     assert!(text(&output.stdout).contains("name: authority"));
 }
 
+/// A listener that selects Routes by labels of their Namespaces.
+const SELECTING: &str = "
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: infra}
+spec:
+  gatewayClassName: mine
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {LABEL: shop}}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: shop}
+spec: {parentRefs: [{name: gw, namespace: infra}], rules: [{}]}
+";
+
 #[test]
 fn namespaces_whose_labels_are_not_known_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m.yaml");
-    let selecting = MANIFESTS.replace(
-        "namespaces: {from: All}",
-        "namespaces: {from: Selector, selector: {matchLabels: {team: shop}}}",
-    );
+    let selecting = SELECTING.replace("LABEL", "team");
     let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
     for (manifests, is_named) in [
         (selecting.clone(), true),
         (format!("{selecting}{namespace}"), false),
-        (MANIFESTS.to_owned(), false),
+        // Every Namespace has this label.
+        (
+            SELECTING.replace("LABEL", "kubernetes.io/metadata.name"),
+            false,
+        ),
     ] {
         std::fs::write(&file, manifests).unwrap();
         for command in ["get", "lint", "status"] {
-            let errors = text(&entail(&file, &[command]).stderr);
-            let note = "the manifests do not contain the Namespace `shop`";
-            assert_eq!(errors.contains(note), is_named, "{command}: {errors}");
+            let output = entail(&file, &[command]);
+            let printed = text(&output.stdout);
+            let line = "INCOMPLETE: Namespace is UNKNOWN: the manifests do not contain the Namespace `shop`";
+            assert_eq!(printed.contains(line), is_named, "{command}: {printed}");
+            assert_eq!(
+                output.status.code() == Some(3),
+                is_named,
+                "{command}: {output:?}"
+            );
+            for accepted in [
+                &["--allow-partial"][..],
+                &["--assume-complete", "Namespace"],
+            ] {
+                let output = entail(&file, &[&[command], accepted].concat());
+                assert_ne!(output.status.code(), Some(3), "{command}: {output:?}");
+            }
         }
     }
+}
+
+#[test]
+fn input_that_cannot_be_read_is_said_first() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("a.yaml"),
+        SELECTING.replace("LABEL", "kubernetes.io/metadata.name"),
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("b.yaml"), "a: [").unwrap();
+    for args in [
+        &["get"][..],
+        &["get", "httproute/shop/shop"],
+        &["status"],
+        &["explain", "httproute/shop/shop"],
+    ] {
+        let output = entail(folder.path(), args);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let printed = text(&output.stdout);
+        assert!(
+            printed.starts_with("INCOMPLETE: all kinds are STALE: some input"),
+            "{args:?}: {printed}"
+        );
+    }
+}
+
+#[test]
+fn objects_that_are_no_policies_are_not_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.yaml");
+    std::fs::write(&file, MANIFESTS).unwrap();
+    for args in [
+        &["status", "httproute/shop/shop"][..],
+        &["reach", "gateway/infra/gw"],
+        &[
+            "explain",
+            "httproute/shop/shop",
+            "--why-not",
+            "gateway/infra/gw",
+        ],
+    ] {
+        let errors = text(&entail(&file, args).stderr);
+        assert!(
+            errors.contains("exists, but is no policy of a kind that has a profile"),
+            "{args:?}: {errors}"
+        );
+    }
+    let typo = text(&entail(&file, &["status", "--kind", "SecurtyPolicy"]).stdout);
+    assert!(typo.contains("did you mean `SecurityPolicy`?"), "{typo}");
 }
 
 #[test]

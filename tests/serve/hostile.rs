@@ -430,7 +430,7 @@ async fn requests_name_a_bounded_number_of_kinds_and_levels() {
             ..Default::default()
         };
         let paths = v1::ListPathsRequest {
-            levels: kinds(),
+            levels: vec!["RouteRule".to_owned(); count],
             ..Default::default()
         };
         let codes = [

@@ -261,6 +261,51 @@ async fn partial_manifests_can_be_allowed() {
         "{status:?}"
     );
     assert_eq!(status.problems[0].code, "E001");
+    let kinds = running.get(by_path(PATH)).await.unwrap().kinds;
+    assert_eq!(kinds[0].reason, "InputUnreadable", "{kinds:?}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_do_not_exist_are_errors_and_not_empty_answers() {
+    use v1::list_affected_request::Subject;
+    let running = start(|_| {}).await;
+    let mut insight = running.insight();
+    let mut list = async |name: &str, level: &str| {
+        let request = v1::ListPathsRequest {
+            name: name.to_owned(),
+            levels: vec![level.to_owned()],
+            ..v1::ListPathsRequest::default()
+        };
+        let reply = insight.list_paths(request).await;
+        reply
+            .map(|reply| reply.into_inner().paths.len())
+            .map_err(|status| status.code())
+    };
+    assert_eq!(list("", "Nope").await, Err(Code::InvalidArgument));
+    assert_eq!(list(PATH, "GatewayClass").await, Ok(0));
+    assert_eq!(
+        list("gateway/nowhere/none", "Gateway").await,
+        Err(Code::NotFound)
+    );
+    for object in [
+        "httproute/default/nope",
+        "nope/default/nope",
+        "gateway/default/gw#nope",
+    ] {
+        let request = v1::ListAffectedRequest {
+            subject: Some(Subject::Object(object.to_owned())),
+            ..v1::ListAffectedRequest::default()
+        };
+        let refused = insight.list_affected(request).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound, "{object}");
+    }
+    let request = v1::ListPoliciesRequest {
+        kinds: vec!["Nope.example.com".to_owned()],
+        ..v1::ListPoliciesRequest::default()
+    };
+    let reply = insight.list_policies(request).await.unwrap().into_inner();
+    assert_eq!(reply.kinds[0].reason, "NoProfile", "{reply:?}");
     running.stop().await;
 }
 

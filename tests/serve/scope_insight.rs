@@ -237,7 +237,7 @@ async fn a_rule_with_prefixes_permits_no_listings_of_objects() {
         as_absent(&actual, &missing, (&format!("default/{last}"), "default/x"));
     }
     let far = list_affected(&own, "object HTTPRoute/default/far").await;
-    let missing = list_affected(&all, "object HTTPRoute/default/fax").await;
+    let missing = list_affected(&own, "object HTTPRoute/default/fax").await;
     as_absent(&far, &missing, ("far", "fax"));
     let problems = status(&all).await.problems;
     assert_eq!(problems.len(), 1, "{problems:?}");

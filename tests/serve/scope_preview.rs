@@ -62,7 +62,7 @@ async fn objects_to_delete_out_of_scope_do_not_exist() {
         let name = |name: &str| format!("{kind}/{name}");
         assert!(preview(&all, "", &[&name(there)]).await.is_ok());
         let actual = preview(&own, "", &[&name(there)]).await;
-        let missing = preview(&all, "", &[&name(absent)]).await;
+        let missing = preview(&own, "", &[&name(absent)]).await;
         as_absent(&actual, &missing, (there, absent));
     }
     server.tls.stop().await;

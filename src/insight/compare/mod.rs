@@ -4,11 +4,13 @@ mod answers;
 mod effect;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use effect::ChangeEffect;
 
 use self::walk::Comparison;
+use super::absent::absence;
 use super::lookup::incomplete_kinds;
 use super::warnings::of_policy;
 use super::{ChangedObject, Failure, NameScope, ObjectChange, QuerySubject, Visibility, shortened};
@@ -16,10 +18,12 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
 use entail_core::engine::{ChangedPaths, PathEngine};
-use entail_core::model::ObjectKey;
+use entail_core::model::{ObjectKey, Str, groups};
 
 /// Maximum number of policies of a change that are warned of, and of warnings.
 const MAX_WARNED: usize = 100;
+/// Maximum number of objects that a change names to delete.
+const MAX_DELETES: usize = 1_000;
 
 /// Computes the world after manifests are applied and objects are deleted. Returns it with the
 /// problems of the manifests: location and message. Objects that the filter rejects are skipped and
@@ -33,7 +37,7 @@ pub type ChangeFilter<'m> = dyn Fn(&ObjectKey) -> bool + 'm;
 /// Returns the effect of a change without applying it.
 ///
 /// # Errors
-/// The name of an object to delete is malformed, or the object does not exist.
+/// The name of an object to delete is malformed, the object does not exist, or there are too many names.
 pub fn preview_change(
     snapshot: &Snapshot,
     request: &v1::PreviewChangeRequest,
@@ -41,10 +45,25 @@ pub fn preview_change(
     visibility: &dyn Visibility,
 ) -> Result<v1::PreviewChangeResponse, Failure> {
     let world = snapshot.world();
-    let mut deletes = Vec::with_capacity(request.deletes.len());
+    Failure::check_count("deletes", request.deletes.len(), MAX_DELETES)?;
+    let mut deletes = BTreeSet::new();
+    let mut namespaces = BTreeSet::new();
     for name in &request.deletes {
-        deletes.push(object_named(world, name, visibility)?);
+        let key = object_named(snapshot, name, visibility)?;
+        if is_namespace(&key) {
+            namespaces.insert(key.name.clone());
+        }
+        if visibility.includes_object(&key) {
+            deletes.insert(key);
+        }
     }
+    if !namespaces.is_empty() {
+        let inside = objects_in(world, visibility, |namespace| {
+            namespaces.contains(namespace)
+        });
+        deletes.extend(inside);
+    }
+    let deletes: Vec<ObjectKey> = deletes.into_iter().collect();
     visibility.budget().check()?;
     let (after, problems) = change(world, &request.manifests, &deletes, &|key| {
         visibility.includes_object(key)
@@ -108,12 +127,13 @@ pub fn change_warnings(
     found
 }
 
-/// Finds the object with a name.
+/// Finds the object with a name. A namespace without an object of its own exists by the objects in it.
 fn object_named(
-    world: &World,
+    snapshot: &Snapshot,
     name: &str,
     visibility: &dyn Visibility,
 ) -> Result<ObjectKey, Failure> {
+    let world = snapshot.world();
     let QuerySubject::Object(key, None) = QuerySubject::read(name, world, visibility)? else {
         return Err(Failure::invalid(
             "NotAnObject",
@@ -123,13 +143,38 @@ fn object_named(
             ),
         ));
     };
-    if world.store().get(&key).is_none() || !visibility.includes_object(&key) {
-        return Err(Failure::no_such_object(format!(
-            "`{}` not found: nothing to delete",
-            shortened(name)
-        )));
+    let is_inhabited = is_namespace(&key)
+        && objects_in(world, visibility, |namespace| *namespace == key.name)
+            .next()
+            .is_some();
+    if is_inhabited {
+        return Ok(key);
     }
-    Ok(key)
+    match absence(snapshot.world(), name, &key, visibility) {
+        None => Ok(key),
+        Some(failure) => Err(Failure {
+            message: format!("{}; nothing to delete", failure.message),
+            ..failure
+        }),
+    }
+}
+
+fn is_namespace(key: &ObjectKey) -> bool {
+    key.kind.is(groups::CORE, "Namespace")
+}
+
+/// The visible objects in some namespaces, which are deleted with these.
+fn objects_in<'w>(
+    world: &'w World,
+    visibility: &'w dyn Visibility,
+    includes: impl Fn(&Str) -> bool + 'w,
+) -> impl Iterator<Item = ObjectKey> {
+    let objects = world.store().objects();
+    let objects = objects.take_while(|_| visibility.budget().step());
+    objects
+        .filter(move |object| includes(&object.key.namespace))
+        .filter(|object| visibility.includes_object(&object.key))
+        .map(|object| object.key.clone())
 }
 
 /// Returns the changes from one world to another, and the kinds that are unknown on a compared path, or on one that

@@ -6,14 +6,21 @@ use std::collections::BTreeMap;
 use super::{FindingPage, ScopedFinding, finding};
 use crate::api::v1::finding::Severity;
 use crate::insight::Code;
+use crate::insight::abridged;
+use crate::insight::absent::why_no_match;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, ObjectKey, PathErrorReason, SourceState, Str, groups};
-use entail_core::store::{Listener, Projection, route_kind};
+use entail_core::routing::{ListenerConflict, listener_conflicts};
+use entail_core::store::{NamespacedName, Projection, route_kind};
 
-/// Adds the findings about conflicting listeners, conflicting routes, parentRefs that do not attach, and
+/// Maximum number of listeners that a finding names.
+const MAX_NAMES: usize = 5;
+
+/// Adds the findings about conflicting listeners, refused ListenerSets, conflicting routes, parentRefs that do not attach, and
 /// rules that delegate.
 pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
     listeners(world, findings);
+    listener_sets(world, findings);
     parents(world, findings);
     backends(world, findings);
     delegations(world, findings);
@@ -22,34 +29,97 @@ pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
 
 fn listeners(world: &World, findings: &mut FindingPage<'_>) {
     let kind = GroupKind::gateway();
-    for ((namespace, name), entry) in world.store().of_kind(&kind) {
-        let Projection::Gateway(gateway) = &entry.projection else {
+    let set_kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
+    for (name, _) in world.store().of_kind(&kind) {
+        let gateway = ObjectKey::new(kind.clone(), name.0.clone(), name.1.clone());
+        if !findings.sees(&gateway) {
             continue;
-        };
-        let mut same: BTreeMap<(u16, &str, Option<&str>), Vec<&str>> = BTreeMap::new();
-        for listener in &gateway.listeners {
-            same.entry(identity(listener))
-                .or_default()
-                .push(&listener.name);
         }
-        for names in same.values().filter(|names| names.len() > 1) {
-            let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-            let message = format!(
-                "listeners `{}` conflict: same port, protocol and hostname; at most one is served",
-                names.join("`, `")
+        let set_key =
+            |set: &NamespacedName| ObjectKey::new(set_kind.clone(), set.0.clone(), set.1.clone());
+        let sees = |set: &NamespacedName| findings.sees(&set_key(set));
+        let conflicts = listener_conflicts(world.topology(), world.store(), name, &sees);
+        let mut groups: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        for one in &conflicts {
+            let is_same_host = one.conflict == ListenerConflict::Hostname;
+            let hostname = is_same_host.then_some(one.hostname);
+            let protocol = is_same_host.then_some(one.protocol);
+            let key = (
+                one.set,
+                one.conflict,
+                one.is_preceded,
+                one.port,
+                (hostname, protocol),
             );
+            groups.entry(key).or_default().push(one.name);
+        }
+        for ((set, conflict, is_preceded, port, _), names) in groups {
+            let key = set.map_or_else(|| gateway.clone(), set_key);
+            let message = conflict_message(&gateway, &names, (conflict, is_preceded, port));
             findings.push(finding(world, Code::ListenerConflict, &key, message));
         }
     }
 }
 
-/// The fields that distinguish the listeners of a Gateway.
-fn identity(listener: &Listener) -> (u16, &str, Option<&str>) {
-    (
-        listener.port,
-        &listener.protocol,
-        listener.hostname.as_deref(),
-    )
+/// Adds the ListenerSets that their Gateway does not take.
+fn listener_sets(world: &World, findings: &mut FindingPage<'_>) {
+    let kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
+    for ((namespace, name), entry) in world.store().of_kind(&kind) {
+        let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+        let Projection::ListenerSet(set) = &entry.projection else {
+            continue;
+        };
+        let Some(gateway) = &set.gateway else {
+            continue;
+        };
+        let gateway = ObjectKey::new(GroupKind::gateway(), gateway.0.clone(), gateway.1.clone());
+        let found = world.store().get(&gateway);
+        let reason = match found.map(|entry| &entry.projection) {
+            Some(Projection::Gateway(taking)) => {
+                let allowed = &taking.allowed_listeners;
+                let topology = world.topology();
+                match topology.admits_namespace(allowed, &gateway.namespace, namespace) {
+                    true => continue,
+                    false => PathErrorReason::ListenerSetNotAllowed,
+                }
+            }
+            _ => PathErrorReason::GatewayNotFound,
+        };
+        let message = format!("{gateway} does not take it: {}", reason.explain());
+        findings.push(ScopedFinding {
+            severity: Severity::Warning,
+            ..finding(world, reason.into(), &key, message)
+        });
+    }
+}
+
+fn conflict_message(
+    gateway: &ObjectKey,
+    names: &[&str],
+    (conflict, is_preceded, port): (ListenerConflict, bool, u16),
+) -> String {
+    let names = abridged(
+        &names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>(),
+        MAX_NAMES,
+    );
+    let what = match conflict {
+        ListenerConflict::Hostname => "same port, protocol (HTTPS and TLS are one) and hostname",
+        ListenerConflict::Protocol => {
+            "HTTP, the protocols with TLS (HTTPS, TLS) and TCP exclude each other on a port"
+        }
+    };
+    match is_preceded {
+        true => format!(
+            "listeners {names} on port {port} conflict with others of {gateway} or of a ListenerSet before this one, which \
+             take precedence: {what}; these are not served"
+        ),
+        false => {
+            format!("listeners {names} on port {port} conflict: {what}; at most one is served")
+        }
+    }
 }
 
 /// Adds the parentRefs that do not attach, with the reason.
@@ -63,9 +133,7 @@ fn parents(world: &World, findings: &mut FindingPage<'_>) {
                 Some(_) if *reason == PathErrorReason::NoMatchingParent => {
                     "no rule of that Route delegates to this one below a Gateway whose controller follows that"
                 }
-                None if *reason == PathErrorReason::NoMatchingParent => {
-                    "it has no listener with this sectionName and port"
-                }
+                None if *reason == PathErrorReason::NoMatchingParent => why_no_match(&parent.kind),
                 _ => reason.explain(),
             };
             let message = format!(
@@ -93,7 +161,9 @@ fn backends(world: &World, findings: &mut FindingPage<'_>) {
             continue;
         }
         for (number, rule) in route.rules.iter().enumerate() {
-            let refused = world.topology().refused_backends(&key, (number, rule));
+            let refused = world
+                .topology()
+                .refused_backends(store, &key, (number, rule));
             for (backend, port, reason) in refused {
                 let why = match (reason, port) {
                     (PathErrorReason::BackendNotFound, _) => "does not exist".to_owned(),

@@ -130,6 +130,31 @@ fn preview_reports_unreadable_manifests() {
         1,
     );
     ends(&bakery(&["preview", "--delete", "nonsense"]), 2);
+    for (name, hint) in [
+        (
+            "retrypolicy/baker/be-patien",
+            "did you mean `retrypolicy/baker/be-patient`?",
+        ),
+        (
+            "retrypolici/baker/be-patient",
+            "did you mean `retrypolicy`?",
+        ),
+    ] {
+        let output = bakery(&["preview", "--delete", name]);
+        ends(&output, 1);
+        assert!(stderr(&output).contains(hint), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn with_a_namespace_all_objects_in_it_are_deleted() {
+    // Whether or not the Namespace itself is among the manifests.
+    for name in ["namespace/baker", "ns/kitchen"] {
+        let text = ends(&bakery(&["preview", "--delete", name]), 1);
+        let namespace = name.split('/').nth(1).unwrap();
+        line(&text, &[&format!("/{namespace}/"), "gateways/"]);
+        assert!(text.contains("paths removed"), "{text}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::request::Protocol;
 use crate::model::{GroupKind, ObjectKey, Str, Timestamp, groups};
 use crate::store::{Listener, NamespacedName, Projection, ROUTE_KINDS, Store};
 use crate::topology::build::projected_listeners;
-use crate::topology::{GatewayNode, ListenerNode};
+use crate::topology::{GatewayNode, ListenerNode, Topology};
 
 /// A listener that can accept a request.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,34 @@ pub(super) struct ListenerCandidate<'t> {
     pub listener: &'t Listener,
     /// Whether another listener with the same port, protocol and hostname takes precedence.
     pub is_conflicted: bool,
+}
+
+/// A listener that another one of its Gateway conflicts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConflictingListener<'t> {
+    /// The ListenerSet of the listener; `None` if it belongs to the Gateway.
+    pub set: Option<&'t NamespacedName>,
+    /// The name of the listener.
+    pub name: &'t Str,
+    /// Its port.
+    pub port: u16,
+    /// Its hostname; empty if it has none.
+    pub hostname: &'t str,
+    /// The protocols that can share its port.
+    pub protocol: ListenerProtocols,
+    /// What the listeners have in common, or not.
+    pub conflict: ListenerConflict,
+    /// Whether the other one belongs to the Gateway or ListenerSet before it, which takes precedence.
+    pub is_preceded: bool,
+}
+
+/// Why two listeners conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListenerConflict {
+    /// Both have the same port, protocol and hostname. HTTPS and TLS count as one protocol.
+    Hostname,
+    /// Both have the same port, and protocols that exclude each other there: HTTP, those with TLS, and TCP.
+    Protocol,
 }
 
 /// The candidates to consider.
@@ -112,6 +140,97 @@ fn mark_conflicts(candidates: &mut [ListenerCandidate<'_>]) {
         let first_with_key = first.get(&key(candidate));
         candidate.is_conflicted =
             first_with_key.is_some_and(|(set, count)| *set != candidate.set || *count > 1);
+    }
+}
+
+/// Returns the listeners of a Gateway, and of those ListenerSets that it admits and `sees` accepts, that may not be
+/// accepted beside others, in order of precedence (specification 1.4).
+pub fn listener_conflicts<'t>(
+    topology: &'t Topology,
+    store: &'t Store,
+    gateway: &NamespacedName,
+    sees: &dyn Fn(&NamespacedName) -> bool,
+) -> Vec<ConflictingListener<'t>> {
+    let node = topology.gateways.get(gateway);
+    let all = node.map(|node| ListenerCandidate::all(store, gateway, node));
+    let mut all = all.unwrap_or_default();
+    all.retain(|one| one.set.is_none_or(sees));
+    let mut by_port: HashMap<(u16, bool), PortProtocols<'_>> = HashMap::new();
+    let mut by_hostname: HashMap<_, (Option<&NamespacedName>, usize)> = HashMap::new();
+    for one in &all {
+        let Some(family) = ListenerProtocols::of(&one.listener.protocol) else {
+            continue;
+        };
+        let port = (one.listener.port, family == ListenerProtocols::Udp);
+        let protocols = by_port.entry(port).or_insert(PortProtocols {
+            first: family,
+            set: one.set,
+            is_mixed: false,
+        });
+        protocols.is_mixed |= protocols.set == one.set && protocols.first != family;
+        let named = (one.listener.port, family, one.hostname());
+        let first = by_hostname.entry(named).or_insert((one.set, 0));
+        first.1 += usize::from(first.0 == one.set);
+    }
+    let conflict_of = |one: &ListenerCandidate<'t>| {
+        let family = ListenerProtocols::of(&one.listener.protocol)?;
+        let port = one.listener.port;
+        let protocols = by_port.get(&(port, family == ListenerProtocols::Udp))?;
+        let (set, count) = *by_hostname.get(&(port, family, one.hostname()))?;
+        let (conflict, set) = match (
+            protocols.is_mixed || protocols.first != family,
+            count > 1 || set != one.set,
+        ) {
+            (true, _) => (ListenerConflict::Protocol, protocols.set),
+            (false, true) => (ListenerConflict::Hostname, set),
+            (false, false) => return None,
+        };
+        Some(ConflictingListener {
+            set: one.set,
+            name: &one.node.name,
+            port,
+            hostname: one.hostname(),
+            protocol: family,
+            conflict,
+            is_preceded: set != one.set,
+        })
+    };
+    all.iter().filter_map(conflict_of).collect()
+}
+
+/// The protocols on a port of TCP or of UDP.
+struct PortProtocols<'t> {
+    /// That of the first listener.
+    first: ListenerProtocols,
+    /// The ListenerSet of the first listener.
+    set: Option<&'t NamespacedName>,
+    /// Whether the object of the first listener has others there.
+    is_mixed: bool,
+}
+
+/// Protocols that can share a port if their hostnames differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ListenerProtocols {
+    /// HTTP.
+    Http,
+    /// HTTPS and TLS.
+    Tls,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl ListenerProtocols {
+    /// That of a protocol; `None` for those that the Gateway API does not have.
+    fn of(protocol: &str) -> Option<Self> {
+        match protocol {
+            "HTTP" => Some(Self::Http),
+            "HTTPS" | "TLS" => Some(Self::Tls),
+            "TCP" => Some(Self::Tcp),
+            "UDP" => Some(Self::Udp),
+            _ => None,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod why_not;
 
 pub(crate) use child_routes::reads_annotation;
 pub use dialect::{Dialect, HostnamePrecedence, ListenerIsolation, Refusal, StreamRoutes};
+pub use listeners::{ConflictingListener, ListenerConflict, ListenerProtocols, listener_conflicts};
 pub use patterns::{PatternCache, PatternStats};
 pub use request::{BadRequest, EntryPoint, Protocol, Request, RequestParts};
 pub use result::{

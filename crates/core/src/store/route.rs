@@ -124,13 +124,13 @@ pub struct ExtensionRef {
 }
 
 impl RouteKind {
-    /// Reports whether a listener protocol admits the kind. A non-standard protocol admits every kind
-    /// (specification 1.4).
+    /// Reports whether a listener protocol admits the kind. A non-standard protocol admits every kind, and one that is
+    /// standard but for its case none (specification 1.4).
     pub fn supports_protocol(&self, protocol: &str, passthrough: bool) -> bool {
         let standard = ROUTE_KINDS
             .iter()
             .flat_map(|row| row.protocols)
-            .any(|(name, _)| *name == protocol);
+            .any(|(name, _)| name.eq_ignore_ascii_case(protocol));
         !standard
             || self
                 .protocols

@@ -44,8 +44,9 @@ use self::route_list::{ListenerPlace, RouteList};
 use self::shared::Shared;
 use crate::model::{
     ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str, TableEntry,
+    groups,
 };
-use crate::store::{BackendRef, NamespacedName, Rule};
+use crate::store::{BackendRef, NamespacedName, ParentRef, Rule, Store};
 
 /// The number of a node, dense from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -353,9 +354,10 @@ impl Topology {
     }
 
     /// The backends of a rule of a route that no path below a Gateway leads to, each with the reason, and the ports that
-    /// its backendRefs name in vain (specification 1.4).
+    /// its backendRefs name in vain (specification 1.4). Of a route whose parents are Services alone, mesh paths count.
     pub fn refused_backends(
         &self,
+        store: &Store,
         route: &ObjectKey,
         (number, rule): (usize, &Rule),
     ) -> Vec<(&ObjectKey, Option<u16>, PathErrorReason)> {
@@ -363,9 +365,16 @@ impl Topology {
         let node = node.and_then(|&index| self.routes.get(index)?.rules.get(number));
         let backends = node.into_iter().flat_map(|rule| &rule.backends);
         let mut found = Vec::new();
+        let is_service = |parent: &ParentRef| parent.kind.is(groups::CORE, "Service");
+        let parents = store.route(route).map(|route| &*route.parents);
+        let parents = parents.filter(|parents| !parents.is_empty());
+        let root = match parents.is_some_and(|parents| parents.iter().all(is_service)) {
+            true => RootKind::Mesh,
+            false => RootKind::Gateway,
+        };
         for backend in backends {
             let key = &self.key(backend.node).object;
-            if let Some(reason) = backend.reason(RootKind::Gateway) {
+            if let Some(reason) = backend.reason(root) {
                 found.push((key, None, reason));
                 continue;
             }

@@ -72,10 +72,9 @@ pub(super) fn check_parent_ref(
     if !section || !port {
         return Err(PathErrorReason::NoMatchingParent);
     }
-    let kind = match &listener.kinds {
-        Some(kinds) => attaching.is_among(kinds),
-        None => row.supports_protocol(&listener.protocol, listener.passthrough),
-    };
+    let kinds = listener.kinds.as_ref();
+    let kind = kinds.is_none_or(|kinds| attaching.is_among(kinds))
+        && row.supports_protocol(&listener.protocol, listener.passthrough);
     if !kind || !admits(&listener.namespaces, &key.namespace, context) {
         return Err(PathErrorReason::NotAllowedByListeners);
     }
@@ -107,12 +106,7 @@ pub(super) fn admits(
 
 impl Topology {
     /// Whether `from`, in an object of namespace `own`, allows a namespace.
-    pub(crate) fn admits_namespace(
-        &self,
-        from: &AllowedNamespaces,
-        own: &str,
-        namespace: &str,
-    ) -> bool {
+    pub fn admits_namespace(&self, from: &AllowedNamespaces, own: &str, namespace: &str) -> bool {
         let context = ListenerContext {
             namespace: own,
             labels: &self.labels,
