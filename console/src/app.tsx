@@ -17,7 +17,7 @@ import { TracePage } from "./pages/trace";
 import { clock, duration, IncompleteKinds, Note, Title } from "./parts";
 import { href, location } from "./router";
 import { Search } from "./search";
-import { hasToken, pollNow, session, useToken, type ConnectionState } from "./session";
+import { ALL_KINDS, hasToken, pollNow, session, useToken, type ConnectionState } from "./session";
 import { useStore } from "./store";
 import { plural, T } from "./text";
 
@@ -213,7 +213,10 @@ function IncompleteStrip() {
   return (
     <details class="strip" open={incomplete.length < 3 && status !== undefined}>
       <summary>
-        <strong>{plural(incomplete.length, "kind is", "kinds are")} not completely known</strong> ({states})
+        <strong>
+          {incomplete.some(({ kind }) => kind === ALL_KINDS) ? "Some input is not read" : `${plural(incomplete.length, "kind is", "kinds are")} not completely known`}
+        </strong>{" "}
+        ({states})
       </summary>
       <IncompleteKinds kinds={incomplete} />
     </details>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { UnreadParameters } from "./gen/entail/v1/types_pb";
 import { pathHref, stepsOf, levelLabel } from "./names";
-import { attempts, errorInfo, incompleteOf, isConnectionFailure, session, type IncompleteKind } from "./session";
+import { ALL_KINDS, attempts, errorInfo, incompleteOf, isConnectionFailure, session, type IncompleteKind } from "./session";
 import { href } from "./router";
 import { useStore } from "./store";
 import { Kind, plain, T } from "./text";
@@ -131,7 +131,7 @@ export function IncompleteKinds({ kinds }: { kinds: IncompleteKind[] }) {
     <ul class="incomplete">
       {kinds.map(({ kind, state, reason, message }) => (
         <li key={kind}>
-          <State state={state} /> <Kind kind={kind} />
+          <State state={state} /> {kind === ALL_KINDS ? "all kinds" : <Kind kind={kind} />}
           {reason && <span class="quiet"> {reason}</span>}
           <div>
             {message && (

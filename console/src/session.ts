@@ -138,6 +138,9 @@ function remember(method: string, states: Pick<KindState, "kind" | "state" | "re
   kindStates.set(method, states);
 }
 
+/** The name of an entry about all kinds: any of them may lack objects. */
+export const ALL_KINDS = "*";
+
 export function incompleteOf(states: Pick<KindState, "kind" | "state" | "reason" | "message">[]): IncompleteKind[] {
   return states.map(({ kind, state, reason, message }) => ({
     kind,

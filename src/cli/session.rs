@@ -1,7 +1,6 @@
 //! [`Session`]: the backend of one command, its policy kinds, and their states.
 
 use super::levels::kind_name;
-use super::policies::short_kind;
 use super::render::text::{Style, printable, wrapped};
 use super::{CliError, ExitStatus, QueryArgs, connect};
 use crate::api::{ALL_KINDS, StateReason, unknown_state, v1};
@@ -102,12 +101,16 @@ impl Session {
 
     /// Asks for the kind with a profile whose name is nearest; empty if none is near.
     fn nearest_kind(&self, text: &str) -> String {
-        let kinds = self.status.kinds.iter().map(|listed| listed.kind.as_str());
-        let names: Vec<String> = match text.contains('.') {
-            true => kinds.map(str::to_owned).collect(),
-            false => kinds.map(|kind| short_kind(kind).to_owned()).collect(),
-        };
-        did_you_mean(text, names)
+        let asked = GroupKind::parse(text);
+        let kinds = self.status.kinds.iter();
+        let kinds = kinds.map(|listed| GroupKind::parse(&listed.kind));
+        // A kind of another group is another kind.
+        let kinds = kinds.filter(|kind| asked.group.is_empty() || kind.group == asked.group);
+        let kinds = kinds.filter(|kind| kind.kind != asked.kind);
+        did_you_mean(
+            &asked.kind,
+            kinds.map(|kind| kind.kind.to_string()).collect(),
+        )
     }
 
     /// Adds to the state of a kind that could not be read what the backend reports as its problem, and to that of a

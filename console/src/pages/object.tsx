@@ -6,7 +6,7 @@ import { useLive, usePaths } from "../live";
 import { entryOf, formatObject, isRouteKind, levelLabel, parseObject, stepsOf } from "../names";
 import { Answer, Note, PathCrumbs, ReplyKinds, Title } from "../parts";
 import { href, location, replaceQuery } from "../router";
-import { insight, session } from "../session";
+import { ALL_KINDS, insight, session } from "../session";
 import { useStore } from "../store";
 import { Kind, ObjectLink, plain, plural, T } from "../text";
 import { useState } from "preact/hooks";
@@ -221,8 +221,10 @@ function WithoutPolicy({ reply }: { reply: ExplainResponse }) {
   const present = new Set(reply.paths.flatMap(({ kinds }) => kinds.map(({ policy }) => `${policy!.kind}.${policy!.group}`)));
   const unsure = new Set([...incomplete.map((one) => one.kind), ...reply.kinds.map((one) => one.kind)]);
   const absent = status.kinds.filter((kind) => kind.policies > 0n && !present.has(kind.kind)).map((kind) => kind.kind);
-  const none = absent.filter((kind) => !unsure.has(kind));
-  const open = [...new Set([...absent.filter((kind) => unsure.has(kind)), ...unsure].filter((kind) => !present.has(kind)))];
+  const isUnsure = (kind: string) => unsure.has(kind) || unsure.has(ALL_KINDS);
+  const none = absent.filter((kind) => !isUnsure(kind));
+  const named = [...unsure].filter((kind) => kind !== ALL_KINDS);
+  const open = [...new Set([...absent.filter(isUnsure), ...named].filter((kind) => !present.has(kind)))];
   return (
     <>
       {open.length > 0 && (

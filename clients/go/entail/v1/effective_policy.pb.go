@@ -1534,7 +1534,7 @@ type UnresolvedRequest struct {
 	// Name of the path of the Gateway, listener or mesh root.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostnameNotServed,
-	// NoRoute, NoMatch, NotAHost, NotARequestPath or AmbiguousPath.
+	// NoRoute, NoMatch, NotAHost, NotARequestPath, AmbiguousPath, RegexNotEvaluated or DelegationNotFollowed.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Human-readable explanation; not stable.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`

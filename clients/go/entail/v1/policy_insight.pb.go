@@ -1707,7 +1707,8 @@ type PreviewChangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Manifests to apply: one or several documents of YAML or JSON.
 	Manifests string `protobuf:"bytes,1,opt,name=manifests,proto3" json:"manifests,omitempty"`
-	// Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped.
+	// Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped; at most 1 000. With a Namespace, all
+	// objects in it that the caller may see are deleted.
 	Deletes       []string `protobuf:"bytes,2,rep,name=deletes,proto3" json:"deletes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

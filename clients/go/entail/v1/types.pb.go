@@ -89,7 +89,8 @@ const (
 	KindState_STATE_UNSPECIFIED KindState_State = 0
 	// All objects of the kind are known.
 	KindState_STATE_COMPLETE KindState_State = 1
-	// The source does not respond at present; answers use the last good state.
+	// The source does not respond at present; answers use the last good state. With `InputUnreadable`: some input cannot
+	// be read, and answers are those of the rest.
 	KindState_STATE_STALE KindState_State = 2
 	// The server is not permitted to read the kind.
 	KindState_STATE_FORBIDDEN KindState_State = 3
@@ -201,11 +202,11 @@ func (x *Version) GetGeneration() uint64 {
 // The state of the server's data about one policy or object kind.
 type KindState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind as `Kind.group`.
+	// The kind as `Kind.group`; `*` for all kinds: any of them may lack objects.
 	Kind  string          `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	State KindState_State `protobuf:"varint,2,opt,name=state,proto3,enum=entail.v1.KindState_State" json:"state,omitempty"`
 	// Why the state is not COMPLETE: `NoProfile`, `ProfileRefused`, `InternalError`, `NotRead`,
-	// `Forbidden` or `SourceUnavailable`.
+	// `Forbidden`, `SourceUnavailable` or `InputUnreadable`.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Human-readable explanation; not stable.
 	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`

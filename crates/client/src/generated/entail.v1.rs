@@ -13,13 +13,13 @@ pub struct Version {
 /// The state of the server's data about one policy or object kind.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KindState {
-    /// The kind as `Kind.group`.
+    /// The kind as `Kind.group`; `*` for all kinds: any of them may lack objects.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     #[prost(enumeration = "kind_state::State", tag = "2")]
     pub state: i32,
     /// Why the state is not COMPLETE: `NoProfile`, `ProfileRefused`, `InternalError`, `NotRead`,
-    /// `Forbidden` or `SourceUnavailable`.
+    /// `Forbidden`, `SourceUnavailable` or `InputUnreadable`.
     #[prost(string, tag = "3")]
     pub reason: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.
@@ -44,7 +44,8 @@ pub mod kind_state {
         Unspecified = 0,
         /// All objects of the kind are known.
         Complete = 1,
-        /// The source does not respond at present; answers use the last good state.
+        /// The source does not respond at present; answers use the last good state. With `InputUnreadable`: some input cannot
+        /// be read, and answers are those of the rest.
         Stale = 2,
         /// The server is not permitted to read the kind.
         Forbidden = 3,
@@ -779,7 +780,7 @@ pub struct UnresolvedRequest {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
     /// GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostnameNotServed,
-    /// NoRoute, NoMatch, NotAHost, NotARequestPath or AmbiguousPath.
+    /// NoRoute, NoMatch, NotAHost, NotARequestPath, AmbiguousPath, RegexNotEvaluated or DelegationNotFollowed.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// Human-readable explanation; not stable.
@@ -1403,7 +1404,8 @@ pub struct PreviewChangeRequest {
     /// Manifests to apply: one or several documents of YAML or JSON.
     #[prost(string, tag = "1")]
     pub manifests: ::prost::alloc::string::String,
-    /// Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped.
+    /// Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped; at most 1 000. With a Namespace, all
+    /// objects in it that the caller may see are deleted.
     #[prost(string, repeated, tag = "2")]
     pub deletes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }

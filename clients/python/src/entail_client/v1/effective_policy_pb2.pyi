@@ -816,7 +816,7 @@ class UnresolvedRequest(_message.Message):
     """Name of the path of the Gateway, listener or mesh root."""
     reason: _builtins.str
     """GatewayNotFound, ServiceNotFound, ListenerNotFound, ListenerConflicted, HostnameNotServed,
-    NoRoute, NoMatch, NotAHost, NotARequestPath or AmbiguousPath.
+    NoRoute, NoMatch, NotAHost, NotARequestPath, AmbiguousPath, RegexNotEvaluated or DelegationNotFollowed.
     """
     message: _builtins.str
     """Human-readable explanation; not stable."""

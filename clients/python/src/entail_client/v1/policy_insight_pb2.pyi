@@ -827,7 +827,9 @@ class PreviewChangeRequest(_message.Message):
     """Manifests to apply: one or several documents of YAML or JSON."""
     @_builtins.property
     def deletes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped."""
+        """Objects to delete: `kind/namespace/name`, or `kind/name` if cluster-scoped; at most 1 000. With a Namespace, all
+        objects in it that the caller may see are deleted.
+        """
 
     def __init__(
         self,

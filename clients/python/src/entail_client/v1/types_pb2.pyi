@@ -93,7 +93,9 @@ class KindState(_message.Message):
         STATE_COMPLETE: KindState._State.ValueType  # 1
         """All objects of the kind are known."""
         STATE_STALE: KindState._State.ValueType  # 2
-        """The source does not respond at present; answers use the last good state."""
+        """The source does not respond at present; answers use the last good state. With `InputUnreadable`: some input cannot
+        be read, and answers are those of the rest.
+        """
         STATE_FORBIDDEN: KindState._State.ValueType  # 3
         """The server is not permitted to read the kind."""
         STATE_UNKNOWN: KindState._State.ValueType  # 4
@@ -104,7 +106,9 @@ class KindState(_message.Message):
     STATE_COMPLETE: KindState.State.ValueType  # 1
     """All objects of the kind are known."""
     STATE_STALE: KindState.State.ValueType  # 2
-    """The source does not respond at present; answers use the last good state."""
+    """The source does not respond at present; answers use the last good state. With `InputUnreadable`: some input cannot
+    be read, and answers are those of the rest.
+    """
     STATE_FORBIDDEN: KindState.State.ValueType  # 3
     """The server is not permitted to read the kind."""
     STATE_UNKNOWN: KindState.State.ValueType  # 4
@@ -115,11 +119,11 @@ class KindState(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """The kind as `Kind.group`."""
+    """The kind as `Kind.group`; `*` for all kinds: any of them may lack objects."""
     state: Global___KindState.State.ValueType
     reason: _builtins.str
     """Why the state is not COMPLETE: `NoProfile`, `ProfileRefused`, `InternalError`, `NotRead`,
-    `Forbidden` or `SourceUnavailable`.
+    `Forbidden`, `SourceUnavailable` or `InputUnreadable`.
     """
     message: _builtins.str
     """Human-readable explanation; not stable."""
