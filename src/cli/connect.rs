@@ -102,28 +102,21 @@ fn connect_with(
     let incomplete = report(&loaded);
     print_warnings(&loaded.remarks);
     Ok(Connection {
-        lacking: lacking([&loaded], source.allow_partial),
+        lacking: lacking(&[&loaded], source.allow_partial),
         backend: Box::new(loaded.local),
         incomplete,
     })
 }
 
 /// The kinds of which inputs lack objects that paths depend on.
-fn lacking<const N: usize>(
-    inputs: [&app::LoadedInputs; N],
-    allow_partial: bool,
-) -> Vec<v1::KindState> {
-    let namespaces = inputs
-        .into_iter()
-        .filter_map(|loaded| loaded.missing_namespaces.clone());
-    let namespaces = namespaces.filter(|_| !allow_partial);
-    namespaces
-        .take(1)
-        .map(|message| v1::KindState {
-            message,
-            ..StateReason::NotRead.kind_state("Namespace".to_owned())
-        })
-        .collect()
+fn lacking(inputs: &[&app::LoadedInputs], allow_partial: bool) -> Vec<v1::KindState> {
+    let mut inputs = inputs.iter().filter(|_| !allow_partial);
+    let message = inputs.find_map(|loaded| loaded.missing_namespaces.clone());
+    let state = message.map(|message| v1::KindState {
+        message,
+        ..StateReason::NotRead.kind_state("Namespace".to_owned())
+    });
+    state.into_iter().collect()
 }
 
 fn print_note(note: Option<&str>) {
@@ -207,7 +200,7 @@ pub(super) fn compare(
     };
     let (mut before, after) = (before.load(inputs())?, after.load(inputs())?);
     print_notes(before.note.as_deref(), after.note.as_deref());
-    let lacking = lacking([&before, &after], allow_partial);
+    let lacking = lacking(&[&before, &after], allow_partial);
     let (old, new) = (&before.local.snapshot, &after.local.snapshot);
     let all = AccessScope::default();
     let mut reply = insight::compare(old.engine(), new.engine(), &all);

@@ -22,8 +22,8 @@ pub(super) const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Lists paths in the order of the trie.
 ///
 /// # Errors
-/// The name is malformed or on no path, the request names too many levels or one that does not exist, or the page token belongs to
-/// another snapshot.
+/// The name is malformed or on no path, the request names too many levels or one that does not exist, or the page token
+/// belongs to another snapshot.
 pub fn list_paths(
     snapshot: &Snapshot,
     request: &v1::ListPathsRequest,

@@ -394,21 +394,19 @@ pub(super) fn affecting(
     };
     let paths = selected_paths(snapshot, visibility)?;
     let engine = snapshot.engine();
-    let is_on_path = QuerySubject::Object(key.clone(), section.clone()).exists(engine);
+    let has_node = QuerySubject::Object(key.clone(), section.clone()).exists(engine);
     let affecting = engine.affecting(&key, section.as_deref(), paths.as_ref());
     let affecting = affecting.into_iter();
     let all: Vec<_> = affecting
         .filter(|(kind, _)| visibility.includes_kind(kind))
         .collect();
     // A backend of another kind than Service exists by its references, which the caller may not see.
-    let is_by_reference = visibility.includes_object(&key)
-        && (!all.is_empty() || visibility.is_unrestricted() && is_on_path);
-    if let Some(failure) = absence(world, object, &key, visibility)
-        && !is_by_reference
-    {
+    let is_referenced = visibility.includes_object(&key)
+        && (!all.is_empty() || visibility.is_unrestricted() && has_node);
+    if !is_referenced && let Some(failure) = absence(world, object, &key, visibility) {
         return Err(failure);
     }
-    if !is_on_path && section.is_some() && visibility.is_unrestricted() {
+    if !has_node && section.is_some() && visibility.is_unrestricted() {
         let target = (&key, section.as_deref());
         return Err(object_failure(snapshot, object, target, visibility));
     }

@@ -587,6 +587,8 @@ spec:
   - {name: tls, port: 443, protocol: TLS, hostname: a.test}
   - {name: other, port: 443, protocol: TLS, hostname: b.test}
   - {name: own, port: 8080, protocol: HTTP}
+  - {name: left, port: 15008, protocol: HBONE}
+  - {name: right, port: 15008, protocol: HBONE}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
@@ -620,12 +622,13 @@ spec:
     for expected in [
         "listeners `http`, `tcp` on port 80 conflict: HTTP, the protocols",
         "listeners `https`, `tls` on port 443 conflict: same port",
+        "listeners `left`, `right` on port 15008 conflict: same port",
         "listeners `late` on port 8080 conflict with others of Gateway/shop/mixed",
         "listeners `raw` on port 8080 conflict with others",
     ] {
         assert!(of("E050").contains(expected), "{expected}: {}", of("E050"));
     }
-    assert_eq!(of("E050").matches("on port ").count(), 4, "{}", of("E050"));
+    assert_eq!(of("E050").matches("on port ").count(), 5, "{}", of("E050"));
     assert!(of("E057").contains("Gateway/shop/mixed does not take it"));
     // Mesh paths need no ReferenceGrant.
     assert_eq!(of("E022"), "");

@@ -10,6 +10,7 @@ use super::args::{ClusterArgs, gateway_name};
 use super::document::Document;
 use super::{CliError, ExitStatus, connect, console, yaml};
 use crate::insight::reviewed_resources;
+use entail_core::store::NAMESPACE_NAME_LABEL;
 
 /// Name of the configuration.
 const NAME: &str = "entail";
@@ -114,7 +115,7 @@ fn configuration(args: &AdmissionArgs, ca: Option<Document>, rules: Vec<Document
     client.extend(ca.map(|ca| ("caBundle".to_owned(), ca)));
     excluded.dedup();
     let selector = Document::map([
-        ("key", Document::text("kubernetes.io/metadata.name")),
+        ("key", Document::text(NAMESPACE_NAME_LABEL)),
         ("operator", Document::text("NotIn")),
         ("values", Document::texts(&excluded)),
     ]);

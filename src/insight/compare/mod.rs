@@ -150,7 +150,7 @@ fn object_named(
     if is_inhabited {
         return Ok(key);
     }
-    match absence(snapshot.world(), name, &key, visibility) {
+    match absence(world, name, &key, visibility) {
         None => Ok(key),
         Some(failure) => Err(Failure {
             message: format!("{}; nothing to delete", failure.message),

@@ -5,15 +5,13 @@ use std::collections::BTreeSet;
 use crate::insight::abridged;
 use entail_core::effective::World;
 use entail_core::model::{GroupKind, ObjectKey, Str, groups};
-use entail_core::store::{AllowedNamespaces, Listener, Projection};
+use entail_core::store::{AllowedNamespaces, Listener, NAMESPACE_NAME_LABEL, Projection};
 
 /// Maximum number of Namespaces that are named.
 const MAX_NAMED: usize = 5;
-/// The label that every Namespace has: its name.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Returns a message about the Namespaces of Routes and ListenerSets that files do not contain, although listeners select
-/// by labels of Namespaces; `None` if there are none. Their labels are not known and count as none: answers may be others.
+/// by labels of Namespaces; `None` if there are none. The answers are those of Namespaces without labels.
 pub fn missing_namespaces(world: &World) -> Option<String> {
     let store = world.store();
     let namespace = GroupKind::new(groups::CORE, "Namespace");
@@ -52,7 +50,7 @@ pub fn missing_namespaces(world: &World) -> Option<String> {
 
 /// Whether a Gateway or a ListenerSet selects by labels of Namespaces that only these say.
 fn selects_namespaces(object: &Projection) -> bool {
-    let is_selector = |allowed: &AllowedNamespaces| matches!(allowed, AllowedNamespaces::Selector(Some(selector)) if !selector.reads_only(NAME_LABEL));
+    let is_selector = |allowed: &AllowedNamespaces| matches!(allowed, AllowedNamespaces::Selector(Some(selector)) if !selector.reads_only(NAMESPACE_NAME_LABEL));
     let any_selects = |listeners: &[Listener]| {
         let mut listeners = listeners.iter();
         listeners.any(|listener| is_selector(&listener.namespaces))

@@ -1,6 +1,7 @@
 //! The listeners of a Gateway that can accept a request.
 
 use std::cmp::Reverse;
+use std::hash::Hash;
 
 use hashbrown::HashMap;
 
@@ -34,7 +35,7 @@ pub struct ConflictingListener<'t> {
     /// Its hostname; empty if it has none.
     pub hostname: &'t str,
     /// The protocols that can share its port.
-    pub protocol: ListenerProtocols,
+    pub protocol: ListenerProtocols<'t>,
     /// What the listeners have in common, or not.
     pub conflict: ListenerConflict,
     /// Whether the other one belongs to the Gateway or ListenerSet before it, which takes precedence.
@@ -126,20 +127,40 @@ fn candidates_of<'t>(
 /// precedence over sets, and earlier sets over later ones. Two listeners of one object conflict with
 /// each other, and neither is used.
 fn mark_conflicts(candidates: &mut [ListenerCandidate<'_>]) {
-    let key = |candidate: &ListenerCandidate<'_>| {
-        let listener = candidate.listener;
-        let protocol = listener.protocol.clone();
-        (listener.port, protocol, candidate.hostname().to_owned())
-    };
-    let mut first: HashMap<_, (Option<&NamespacedName>, usize)> = HashMap::new();
-    for candidate in candidates.iter() {
-        let first_with_key = first.entry(key(candidate)).or_insert((candidate.set, 0));
-        first_with_key.1 += usize::from(first_with_key.0 == candidate.set);
-    }
+    let holders = Holders::of(candidates, |one| &*one.listener.protocol);
     for candidate in candidates.iter_mut() {
-        let first_with_key = first.get(&key(candidate));
-        candidate.is_conflicted =
-            first_with_key.is_some_and(|(set, count)| *set != candidate.set || *count > 1);
+        let protocol = &*candidate.listener.protocol;
+        candidate.is_conflicted = holders.other(candidate, protocol).is_some();
+    }
+}
+
+/// The first object with each port, protocol and hostname in order of precedence, by its ListenerSet, and how many of its
+/// listeners have them.
+struct Holders<'t, P>(HashMap<(u16, P, &'t str), (Option<&'t NamespacedName>, usize)>);
+
+impl<'t, P: Copy + Eq + Hash> Holders<'t, P> {
+    fn of(
+        candidates: &[ListenerCandidate<'t>],
+        protocol: impl Fn(&ListenerCandidate<'t>) -> P,
+    ) -> Self {
+        let mut holders = HashMap::new();
+        for one in candidates {
+            let key = (one.listener.port, protocol(one), one.hostname());
+            let holder = holders.entry(key).or_insert((one.set, 0));
+            holder.1 += usize::from(holder.0 == one.set);
+        }
+        Self(holders)
+    }
+
+    /// The ListenerSet of the object that a listener conflicts with: its own or an earlier one.
+    fn other(
+        &self,
+        one: &ListenerCandidate<'t>,
+        protocol: P,
+    ) -> Option<Option<&'t NamespacedName>> {
+        let key = (one.listener.port, protocol, one.hostname());
+        let (set, count) = *self.0.get(&key)?;
+        (set != one.set || count > 1).then_some(set)
     }
 }
 
@@ -155,42 +176,32 @@ pub fn listener_conflicts<'t>(
     let all = node.map(|node| ListenerCandidate::all(store, gateway, node));
     let mut all = all.unwrap_or_default();
     all.retain(|one| one.set.is_none_or(sees));
-    let mut by_port: HashMap<(u16, bool), PortProtocols<'_>> = HashMap::new();
-    let mut by_hostname: HashMap<_, (Option<&NamespacedName>, usize)> = HashMap::new();
+    let protocols_of = |one: &ListenerCandidate<'t>| ListenerProtocols::of(&one.listener.protocol);
+    let holders = Holders::of(&all, protocols_of);
+    let mut by_port: HashMap<(u16, ListenerProtocols<'_>), PortProtocols<'_>> = HashMap::new();
     for one in &all {
-        let Some(family) = ListenerProtocols::of(&one.listener.protocol) else {
-            continue;
-        };
-        let port = (one.listener.port, family == ListenerProtocols::Udp);
-        let protocols = by_port.entry(port).or_insert(PortProtocols {
-            first: family,
+        let protocol = protocols_of(one);
+        let port = by_port.entry((one.listener.port, protocol.transport()));
+        let port = port.or_insert(PortProtocols {
+            first: protocol,
             set: one.set,
             is_mixed: false,
         });
-        protocols.is_mixed |= protocols.set == one.set && protocols.first != family;
-        let named = (one.listener.port, family, one.hostname());
-        let first = by_hostname.entry(named).or_insert((one.set, 0));
-        first.1 += usize::from(first.0 == one.set);
+        port.is_mixed |= port.set == one.set && port.first != protocol;
     }
     let conflict_of = |one: &ListenerCandidate<'t>| {
-        let family = ListenerProtocols::of(&one.listener.protocol)?;
-        let port = one.listener.port;
-        let protocols = by_port.get(&(port, family == ListenerProtocols::Udp))?;
-        let (set, count) = *by_hostname.get(&(port, family, one.hostname()))?;
-        let (conflict, set) = match (
-            protocols.is_mixed || protocols.first != family,
-            count > 1 || set != one.set,
-        ) {
-            (true, _) => (ListenerConflict::Protocol, protocols.set),
-            (false, true) => (ListenerConflict::Hostname, set),
-            (false, false) => return None,
+        let (port, protocol) = (one.listener.port, protocols_of(one));
+        let on_port = by_port.get(&(port, protocol.transport()))?;
+        let (conflict, set) = match on_port.is_mixed || on_port.first != protocol {
+            true => (ListenerConflict::Protocol, on_port.set),
+            false => (ListenerConflict::Hostname, holders.other(one, protocol)?),
         };
         Some(ConflictingListener {
             set: one.set,
             name: &one.node.name,
             port,
             hostname: one.hostname(),
-            protocol: family,
+            protocol,
             conflict,
             is_preceded: set != one.set,
         })
@@ -198,10 +209,10 @@ pub fn listener_conflicts<'t>(
     all.iter().filter_map(conflict_of).collect()
 }
 
-/// The protocols on a port of TCP or of UDP.
+/// The protocols on a port of one transport.
 struct PortProtocols<'t> {
     /// That of the first listener.
-    first: ListenerProtocols,
+    first: ListenerProtocols<'t>,
     /// The ListenerSet of the first listener.
     set: Option<&'t NamespacedName>,
     /// Whether the object of the first listener has others there.
@@ -210,7 +221,7 @@ struct PortProtocols<'t> {
 
 /// Protocols that can share a port if their hostnames differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ListenerProtocols {
+pub enum ListenerProtocols<'t> {
     /// HTTP.
     Http,
     /// HTTPS and TLS.
@@ -219,17 +230,26 @@ pub enum ListenerProtocols {
     Tcp,
     /// UDP.
     Udp,
+    /// One that the Gateway API does not have: what it can share a port with is not known.
+    Other(&'t str),
 }
 
-impl ListenerProtocols {
-    /// That of a protocol; `None` for those that the Gateway API does not have.
-    fn of(protocol: &str) -> Option<Self> {
+impl<'t> ListenerProtocols<'t> {
+    fn of(protocol: &'t str) -> Self {
         match protocol {
-            "HTTP" => Some(Self::Http),
-            "HTTPS" | "TLS" => Some(Self::Tls),
-            "TCP" => Some(Self::Tcp),
-            "UDP" => Some(Self::Udp),
-            _ => None,
+            "HTTP" => Self::Http,
+            "HTTPS" | "TLS" => Self::Tls,
+            "TCP" => Self::Tcp,
+            "UDP" => Self::Udp,
+            other => Self::Other(other),
+        }
+    }
+
+    /// The protocol whose ports these use: TCP for all that exclude each other, and otherwise their own.
+    fn transport(self) -> Self {
+        match self {
+            Self::Http | Self::Tls | Self::Tcp => Self::Tcp,
+            other => other,
         }
     }
 }

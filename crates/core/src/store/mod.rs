@@ -94,6 +94,9 @@ pub(crate) struct HiddenHolder {
     pub created: Option<Timestamp>,
 }
 
+/// The label that the API server gives every Namespace: its name.
+pub const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
 /// The keys of the objects that a change modified, with the kind of difference.
 pub type ChangeSet = BTreeMap<ObjectKey, ChangeKind>;
 
@@ -426,7 +429,7 @@ impl Store {
             namespaces.insert(name.clone(), BTreeMap::clone(&entry.object.labels));
         }
         for (name, labels) in &mut namespaces {
-            labels.insert("kubernetes.io/metadata.name".to_owned(), name.to_string());
+            labels.insert(NAMESPACE_NAME_LABEL.to_owned(), name.to_string());
         }
         namespaces
     }
