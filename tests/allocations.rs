@@ -105,12 +105,12 @@ fn an_expression_does_not_copy_its_variables() {
         let variable = Variable::of(&json!({ "list": list })).unwrap();
         // The first evaluation registers the functions.
         assert_eq!(
-            expression.evaluate_variables(&[("self", &variable)]),
+            expression.evaluate_variables(&[("self", &variable)], &mut 0),
             Ok(json!(true))
         );
         let _profiler = dhat::Profiler::builder().testing().build();
         let before = dhat::HeapStats::get();
-        let value = expression.evaluate_variables(&[("self", &variable)]);
+        let value = expression.evaluate_variables(&[("self", &variable)], &mut 0);
         let after = dhat::HeapStats::get();
         assert_eq!(value, Ok(json!(true)));
         after.total_bytes - before.total_bytes

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::AppError;
 use super::object_cache::ObjectCache;
 use super::shared_state::SharedState;
+use crate::api::ALL_KINDS;
 use crate::insight::SourceProblems;
 use crate::server::{
     BoundListener, CallerLoad, Certificates, EnvoyCounters, RequestCounters, ReviewCounters,
@@ -24,7 +25,7 @@ use crate::telemetry::{
     process_metrics,
 };
 use entail_client::EnumName;
-use entail_core::model::InternalError;
+use entail_core::model::{InternalError, SourceState};
 use entail_core::routing::PatternStats;
 
 /// Everything that metrics and readiness are read from.
@@ -385,11 +386,14 @@ fn kind_metrics(cache: &ObjectCache) -> Vec<Metric> {
             (labels, count as f64)
         });
     let policies = policies.collect();
-    let states = cache.states().map(|(kind, state)| {
-        let labels: Labels = vec![
-            ("kind", kind.to_string()),
-            ("state", state.name().to_owned()),
-        ];
+    let states = cache
+        .states()
+        .map(|(kind, state)| (kind.to_string(), state));
+    // While input is not read, any kind may lack objects, as the replies say.
+    let all = store.lacks_input();
+    let all = all.then(|| (ALL_KINDS.to_owned(), SourceState::Stale));
+    let states = states.chain(all).map(|(kind, state)| {
+        let labels: Labels = vec![("kind", kind), ("state", state.name().to_owned())];
         (labels, 1.0)
     });
     vec![

@@ -22,6 +22,7 @@ use tonic_prost::ProstCodec;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
 use super::envoy::{check_at, check_request_of_path};
+use super::follow::put;
 use super::scope::with_kinds;
 use super::server::{PATH, Running, batch_of, by_path, start, world};
 
@@ -103,6 +104,32 @@ async fn metrics_and_readiness_are_served() {
         !metrics.contains("default") && !metrics.contains("\"gw\""),
         "{metrics}"
     );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metric_of_states_tells_of_input_that_is_not_read() {
+    let socket = tempfile::tempdir().unwrap();
+    let socket = socket.path().join("admin.sock");
+    let path = socket.clone();
+    let running = start(|settings| settings.admin_socket = Some(path)).await;
+    let states = async || {
+        let stream = UnixStream::connect(&socket).unwrap();
+        let reply =
+            tokio::task::spawn_blocking(|| http_request(stream, "GET", "/metrics", "").1).await;
+        let reply = reply.unwrap();
+        let all = reply.lines().filter(|line| line.contains("kind=\"*\""));
+        all.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(states().await, [""; 0]);
+    put(&running, "broken.yaml", "metadata: {name: a, namespace: b");
+    let started = Instant::now();
+    while states().await.is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(5), "no state of *");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let state = "entail_kind_state{kind=\"*\",state=\"STALE\"} 1.0";
+    assert_eq!(states().await, [state]);
     running.stop().await;
 }
 

@@ -1,7 +1,7 @@
 //! The external authorization service for Envoy.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use entail::api::envoy::check_response::HttpResponse;
 use entail::api::envoy::{AttributeContext, CheckRequest, CheckResponse, attribute_context};
@@ -310,6 +310,42 @@ async fn rules_deny_and_failures_fail_closed_by_default() {
         .unwrap();
     assert_eq!(denial(&reply), Some((503, "TooLarge".to_owned())));
     small.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_take_many_steps_for_the_specs_of_a_tenant_fail_before_they_run() {
+    let policy = r#"policies["APolicy.p.example"]"#;
+    let running = start_with(&format!(
+        "kinds: [APolicy.p.example]\ndeny:\n- {{name: banned, when: '{policy}.a.exists(x, x in {policy}.b)'}}\n"
+    ))
+    .await;
+    let policies = |count: usize| {
+        let numbers = |first: usize| (first..first + count).collect::<Vec<_>>();
+        format!(
+            "apiVersion: p.example/v1\nkind: APolicy\nmetadata: {{name: one}}\nspec: {{targetRefs: [{{group: \
+             gateway.networking.k8s.io, kind: HTTPRoute, name: r}}], a: {:?}, b: {:?}}}\n",
+            numbers(0),
+            numbers(100_000)
+        )
+    };
+    // The request that is denied for the steps; before, it took seconds.
+    for (count, expected) in [(20, None), (4_000, Some((503, "RuleError".to_owned())))] {
+        put(&running, "policies.yaml", &policies(count));
+        let started = Instant::now();
+        loop {
+            let reply = check(&running, check_request_of_path(PATH), &[])
+                .await
+                .unwrap();
+            let failure = metadata_values(&reply).remove("entail/failures");
+            let has_steps = failure.is_some_and(|text| text.contains("steps for these values"));
+            if denial(&reply) == expected && has_steps == expected.is_some() {
+                break;
+            }
+            assert!(started.elapsed() < Duration::from_secs(10), "{reply:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

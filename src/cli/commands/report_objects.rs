@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
+use super::super::render::document::without_hidden;
 use super::super::reports::{ReportFormat, reports};
 use super::args::SourceArgs;
 use super::session::Session;
@@ -52,7 +53,10 @@ pub struct ReportArgs {
 pub(in crate::cli) fn run(args: &ReportArgs) -> Result<ExitStatus, CliError> {
     if !args.write {
         let (reports, exit) = read(args)?;
-        let texts = reports.iter().map(|report| format!("---\n{report}\n"));
+        let texts = reports
+            .iter()
+            .map(|report| without_hidden(report.to_string()));
+        let texts = texts.map(|report| format!("---\n{report}\n"));
         console::write(&texts.collect::<String>())?;
         return Ok(exit);
     }

@@ -119,11 +119,14 @@ impl From<u32> for Document {
     }
 }
 
-/// Returns a quoted string that is valid in JSON and in YAML. All hidden characters are escaped;
-/// serde_json escapes only a few of them.
+/// Returns a quoted string that is valid in JSON and in YAML. All hidden characters are escaped.
 pub(in crate::cli) fn quoted(text: &str) -> String {
     // A string always serializes.
-    let json = serde_json::to_string(text).unwrap_or_default();
+    without_hidden(serde_json::to_string(text).unwrap_or_default())
+}
+
+/// Escapes the hidden characters of a compact JSON text, of which serde_json escapes only a few. They are in strings.
+pub(in crate::cli) fn without_hidden(json: String) -> String {
     if !json.contains(is_hidden) {
         return json;
     }

@@ -65,11 +65,21 @@ pub struct AuthenticatedUser {
     digest: TokenDigest,
 }
 
+/// API group and name of a resource.
+type ResourceName = (String, String);
+
 /// SHA-256 of a token; the tokens themselves are not stored.
 type TokenDigest = [u8; 32];
 
 /// Token, kind, namespace and name of an access review.
 type AccessKey = (TokenDigest, Option<GroupKind>, String, String);
+
+/// What the API server says about access.
+struct AccessDecision {
+    is_allowed: bool,
+    /// Whether a denial may be cached: one with an evaluation error, such as a missing role, may be temporary.
+    is_final: bool,
+}
 
 /// A bounded cache whose entries expire.
 #[derive(Debug)]
@@ -88,23 +98,25 @@ impl ResourceNames {
         names.extend(served);
     }
 
-    /// Returns the API group and resource name of a kind; `None` if it is not served.
+    /// Returns the API groups and resource names of a kind. Objects of kind XListenerSet are stored as ListenerSets:
+    /// while both are served, it is not known which one an object is, and both are named. Empty if none is served.
     ///
     /// # Errors
     /// Returns an error if discovery has not finished.
-    fn of(&self, kind: &GroupKind) -> Result<Option<(String, String)>, String> {
+    fn of(&self, kind: &GroupKind) -> Result<Vec<ResourceName>, String> {
         let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if names.is_empty() {
             return Err("API discovery has not finished".to_owned());
         }
-        let standard = |name: &str| GroupKind::new(groups::GATEWAY, name);
-        // Objects of kind XListenerSet are stored as ListenerSets. Where only the experimental
-        // kind is served, access to it decides.
-        let experimental = (*kind == standard("ListenerSet"))
-            .then(|| GroupKind::new(groups::GATEWAY_X, "XListenerSet"));
-        let served = names.get_key_value(kind);
-        let served = served.or_else(|| names.get_key_value(experimental.as_ref()?));
-        Ok(served.map(|(kind, name)| (kind.group.to_string(), name.clone())))
+        let is_listener_set = *kind == GroupKind::new(groups::GATEWAY, "ListenerSet");
+        let experimental =
+            is_listener_set.then(|| GroupKind::new(groups::GATEWAY_X, "XListenerSet"));
+        let kinds = [Some(kind), experimental.as_ref()];
+        let served = kinds.into_iter().flatten();
+        let served = served.filter_map(|kind| names.get_key_value(kind));
+        Ok(served
+            .map(|(kind, name)| (kind.group.to_string(), name.clone()))
+            .collect())
     }
 }
 
@@ -163,7 +175,8 @@ impl ReviewClient {
     }
 
     /// Reports whether a user may `get` an object. Without a name: all objects of the kind in the
-    /// namespace; without a namespace as well: in all namespaces; without a kind: all objects.
+    /// namespace; without a namespace as well: in all namespaces; without a kind: all objects. While ListenerSets and
+    /// XListenerSets are served, both rights are needed for either.
     ///
     /// # Errors
     /// Returns an error if the review fails, or if discovery has not finished.
@@ -182,14 +195,30 @@ impl ReviewClient {
         if let Some(is_allowed) = self.access.get(&key) {
             return Ok(is_allowed);
         }
-        let (group, resource) = match kind {
-            None => ("*".to_owned(), "*".to_owned()),
-            Some(kind) => match self.resources.of(kind)? {
-                Some(resource) => resource,
-                // A kind that is not served has no objects to get.
-                None => return Ok(false),
-            },
+        let resources = match kind {
+            None => vec![("*".to_owned(), "*".to_owned())],
+            Some(kind) => self.resources.of(kind)?,
         };
+        // A kind that is not served has no objects to get.
+        let (mut is_allowed, mut is_final) = (!resources.is_empty(), !resources.is_empty());
+        for resource in resources {
+            let review = self.review(user, resource, (namespace, name)).await?;
+            is_allowed &= review.is_allowed;
+            is_final &= review.is_final;
+        }
+        if is_allowed || is_final {
+            self.access.insert(key, is_allowed);
+        }
+        Ok(is_allowed)
+    }
+
+    /// Asks whether a user may `get` objects of a resource.
+    async fn review(
+        &self,
+        user: &AuthenticatedUser,
+        (group, resource): ResourceName,
+        (namespace, name): (&str, &str),
+    ) -> Result<AccessDecision, String> {
         let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let attributes = ResourceAttributes {
             verb: Some("get".to_owned()),
@@ -211,14 +240,10 @@ impl ReviewClient {
             ..SubjectAccessReview::default()
         };
         let status = self.post(review).await?.status.unwrap_or_default();
-        let is_allowed = status.allowed && status.denied != Some(true);
-        // A denial with an evaluation error, such as a missing role, may be temporary: it is not
-        // cached.
-        let is_final = status.evaluation_error.is_none_or(|error| error.is_empty());
-        if is_allowed || is_final {
-            self.access.insert(key, is_allowed);
-        }
-        Ok(is_allowed)
+        Ok(AccessDecision {
+            is_allowed: status.allowed && status.denied != Some(true),
+            is_final: status.evaluation_error.is_none_or(|error| error.is_empty()),
+        })
     }
 
     async fn post<R>(&self, review: R) -> Result<R, String>
@@ -290,11 +315,31 @@ mod tests {
         let resources = ResourceNames::default();
         let kind = GroupKind::parse("HTTPRoute.gateway.networking.k8s.io");
         assert!(resources.of(&kind).is_err());
-        let gvk = kube::core::GroupVersionKind::gvk(&kind.group, "v1", &kind.kind);
-        let served = ApiResource::from_gvk_with_plural(&gvk, "httproutes");
-        resources.update(&BTreeMap::from([(kind.clone(), served)]));
+        resources.update(&served(&kind, "httproutes"));
         let resource = (kind.group.to_string(), "httproutes".to_owned());
-        assert_eq!(resources.of(&kind), Ok(Some(resource)));
-        assert_eq!(resources.of(&GroupKind::parse("A.x")), Ok(None));
+        assert_eq!(resources.of(&kind), Ok(vec![resource]));
+        assert_eq!(resources.of(&GroupKind::parse("A.x")), Ok(vec![]));
+    }
+
+    fn served(kind: &GroupKind, plural: &str) -> BTreeMap<GroupKind, ApiResource> {
+        let gvk = kube::core::GroupVersionKind::gvk(&kind.group, "v1", &kind.kind);
+        BTreeMap::from([(
+            kind.clone(),
+            ApiResource::from_gvk_with_plural(&gvk, plural),
+        )])
+    }
+
+    #[test]
+    fn a_listener_set_may_be_of_either_kind_while_both_are_served() {
+        let resources = ResourceNames::default();
+        let kind = GroupKind::parse("ListenerSet.gateway.networking.k8s.io");
+        let experimental = GroupKind::parse("XListenerSet.gateway.networking.x-k8s.io");
+        let name = |kind: &GroupKind, plural: &str| (kind.group.to_string(), plural.to_owned());
+        resources.update(&served(&experimental, "xlistenersets"));
+        let old = name(&experimental, "xlistenersets");
+        assert_eq!(resources.of(&kind), Ok(vec![old.clone()]));
+        resources.update(&served(&kind, "listenersets"));
+        let new = name(&kind, "listenersets");
+        assert_eq!(resources.of(&kind), Ok(vec![new, old]));
     }
 }

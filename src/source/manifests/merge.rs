@@ -23,6 +23,8 @@ pub(super) struct Item {
     pub written: Str,
     /// The line on which the object begins.
     pub line: u32,
+    /// Whether this is an earlier version, which stands for what cannot be read now. What can be read comes first.
+    pub is_kept: bool,
     /// The object with the defaults of its CRD, as of the last update.
     defaulted: Option<DefaultedObject>,
 }
@@ -35,7 +37,8 @@ pub(super) struct Published {
     of_file: BTreeMap<PathBuf, Vec<Arc<Object>>>,
     /// The CRDs of all files.
     schemas: CrdSchemas,
-    /// Whether no object is in two places, and all defaults were applied.
+    /// Whether no object is in two places, no earlier version stands beside a readable one, and all defaults were
+    /// applied.
     is_clean: bool,
 }
 
@@ -82,7 +85,16 @@ impl Item {
             written: read.object.key.namespace.clone(),
             object: Arc::new(read.object),
             line: read.line,
+            is_kept: false,
             defaulted: None,
+        }
+    }
+
+    /// The same object as an earlier version.
+    pub fn kept(self) -> Self {
+        Self {
+            is_kept: true,
+            ..self
         }
     }
 
@@ -135,6 +147,7 @@ impl Published {
         let schemas = CrdSchemas::of(all().map(|item| &item.object));
         let mut now = BTreeSet::new();
         let mut problems = Vec::new();
+        let mut kept = Vec::new();
         self.of_file.clear();
         for (path, items) in files {
             let name = &name_of(path);
@@ -144,13 +157,25 @@ impl Published {
                 let (object, problem) = item.with_defaults(&schemas, name);
                 problems.extend(problem);
                 objects.push(Arc::clone(&object));
+                if item.is_kept {
+                    kept.push(ByKey(object));
+                    continue;
+                }
                 if let Some(earlier) = now.replace(ByKey(object)) {
                     problems.push(duplicate(name, item, &earlier.0));
                 }
             }
             self.of_file.insert((*path).clone(), objects);
         }
-        self.is_clean = problems.is_empty();
+        let before = now.len();
+        let count = kept.len();
+        // Of later files first, as of readable objects.
+        for object in kept.into_iter().rev() {
+            if !now.contains(&object) {
+                now.insert(object);
+            }
+        }
+        self.is_clean = problems.is_empty() && now.len() == before + count;
         self.schemas = schemas;
         self.schemas.forget_decoded();
         (self.replace(now), problems)
@@ -245,10 +270,16 @@ impl Published {
     }
 }
 
-/// Returns whether two objects with the same key are equal, except for their locations. All fields
-/// of an object are read from its body.
+/// Returns whether two objects with the same key are equal, except for their lines: one more line at the top of a file
+/// is not a change of all that is in it. All fields of an object are read from its body.
 fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
-    Arc::ptr_eq(a, b) || a.body == b.body
+    let file = |object: &Object| {
+        object
+            .location
+            .as_ref()
+            .map(|location| location.file.clone())
+    };
+    Arc::ptr_eq(a, b) || (a.body == b.body && file(a) == file(b))
 }
 
 fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {

@@ -41,9 +41,9 @@ pub struct Manifests {
 struct ManifestFile {
     /// The state when the file was read last; `None` if it must be read again.
     state: Option<FileState>,
-    /// Whether the file was valid at least once.
-    was_good: bool,
-    /// The objects of the last good version.
+    /// Whether the objects stand for all documents that the file has: none was unreadable from the start.
+    is_covered: bool,
+    /// The objects, with those of the last good version that stand for what cannot be read now.
     items: Vec<Item>,
     /// The current problems.
     problems: Vec<Problem>,
@@ -229,8 +229,7 @@ impl Manifests {
             Err(ReadError::Gone) => None,
             Err(ReadError::Unreadable(message)) => {
                 loaded.state = None;
-                loaded.fail(&name_of(path), message, ProblemKind::Unreadable);
-                Some(false)
+                Some(loaded.fail(&name_of(path), message, ProblemKind::Unreadable))
             }
         }
     }
@@ -312,10 +311,7 @@ impl ManifestFile {
                 self.replace(parsed);
                 true
             }
-            Some(Err(message)) => {
-                self.fail(name, message, ProblemKind::Broken);
-                false
-            }
+            Some(Err(message)) => self.fail(name, message, ProblemKind::Broken),
         }
     }
 
@@ -329,45 +325,58 @@ impl ManifestFile {
             ProblemKind::Malformed => problem.about.is_none(),
             ProblemKind::WrongType | ProblemKind::Duplicate | ProblemKind::Unreadable => false,
         };
-        let is_whole = !self.problems.iter().any(is_lost);
-        self.was_good |= is_whole;
+        let lost = self
+            .problems
+            .iter()
+            .filter(|problem| is_lost(problem))
+            .count();
         for problem in &mut self.problems {
-            match &problem.about {
-                // The last good version of a malformed object stays in use.
-                Some(key) if !self.items.iter().any(|item| is_about(item, key)) => {
-                    if let Some(item) = before.iter().rfind(|item| is_about(item, key)) {
-                        problem.kept_last_good = true;
-                        self.items.push(item.clone());
-                    }
-                }
-                Some(_) => {}
-                None => problem.kept_last_good = is_lost(problem) && self.was_good,
+            // The last good version of a malformed object stays in use.
+            let Some(key) = &problem.about else { continue };
+            if !self.items.iter().any(|item| is_about(item, key))
+                && let Some(item) = before.iter().rfind(|item| is_about(item, key))
+            {
+                problem.kept_last_good = true;
+                self.items.push(item.clone().kept());
             }
         }
-        if !is_whole {
-            // Objects of the previous version that no other document contains stay in use.
-            for item in before {
-                let key = ObjectKey {
-                    namespace: item.written.clone(),
-                    ..item.object.key.clone()
-                };
-                if !self.items.iter().any(|item| is_about(item, &key)) {
-                    self.items.push(item);
-                }
+        if lost == 0 {
+            self.is_covered = true;
+            return;
+        }
+        // Objects of the previous version that no other document contains stay in use. Where these are fewer than the
+        // documents, some document is new, and nothing stands for it.
+        let readable = self.items.len();
+        for item in before {
+            let key = ObjectKey {
+                namespace: item.written.clone(),
+                ..item.object.key.clone()
+            };
+            if !self.items.iter().any(|item| is_about(item, &key)) {
+                self.items.push(item.kept());
             }
+        }
+        self.is_covered &= self.items.len() - readable >= lost;
+        for problem in self.problems.iter_mut().filter(|problem| is_lost(problem)) {
+            problem.kept_last_good = self.is_covered;
         }
     }
 
-    /// Records that the file is not usable at present; its objects stay in use.
-    fn fail(&mut self, name: &str, message: String, kind: ProblemKind) {
+    /// Records that the file is not usable at present; its objects stay in use. Returns whether this changes how they
+    /// count beside those of other files.
+    fn fail(&mut self, name: &str, message: String, kind: ProblemKind) -> bool {
+        self.is_covered &= !self.items.is_empty();
         self.problems = vec![Problem {
             path: name.to_owned(),
             line: None,
             message,
             kind,
-            kept_last_good: self.was_good,
+            kept_last_good: self.is_covered,
             about: None,
         }];
+        let was_read = self.items.iter().any(|item| !item.is_kept);
+        self.items.iter_mut().for_each(|item| item.is_kept = true);
+        was_read
     }
 }
 
@@ -412,7 +421,8 @@ mod tests {
                 problems,
                 [
                     (ProblemKind::Malformed, true),
-                    (ProblemKind::Malformed, true)
+                    // New, and nothing stands for it.
+                    (ProblemKind::Malformed, false)
                 ]
             );
             assert_eq!(loaded.items.len(), 1);
@@ -454,6 +464,36 @@ mod tests {
         assert_eq!(loaded.items[0].object.body.value()["spec"]["v"], 2);
         assert_eq!(taken(&mut loaded, GOOD), []);
         assert_eq!(names(&loaded), ["a"]);
+    }
+
+    #[test]
+    fn nothing_stands_for_a_document_that_is_new_and_broken() {
+        let other = GOOD.replace("name: a", "name: b");
+        let whole = format!("{GOOD}\n---\n{other}");
+        for broken in [
+            "[\n",
+            "{apiVersion: v1, kind: Service, metadata: {name: c, namespace: 7}}",
+        ] {
+            let mut loaded = ManifestFile::default();
+            assert_eq!(taken(&mut loaded, &whole), []);
+            let [(_, kept)] = taken(&mut loaded, &format!("{whole}\n---\n{broken}"))[..] else {
+                panic!("one problem: {:?}", loaded.problems);
+            };
+            assert!(!kept, "{broken}");
+            // It is not known whether the document is the one that was broken before.
+            let [(_, kept)] = taken(&mut loaded, &format!("{GOOD}\n---\n{broken}"))[..] else {
+                panic!("one problem: {:?}", loaded.problems);
+            };
+            assert!(!kept, "{broken}");
+            assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, false)]);
+            assert_eq!(loaded.items.len(), 2);
+            assert_eq!(taken(&mut loaded, &whole), []);
+            assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, true)]);
+        }
+        // A shell creates a file before it is written.
+        let mut loaded = ManifestFile::default();
+        assert_eq!(taken(&mut loaded, ""), []);
+        assert_eq!(taken(&mut loaded, "["), [(ProblemKind::Broken, false)]);
     }
 
     #[test]
@@ -587,6 +627,63 @@ mod tests {
             }
         }
         assert!(without_listing > 300, "{without_listing}");
+    }
+
+    #[test]
+    fn what_can_be_read_comes_before_an_earlier_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        };
+        let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        let mut followed = Followed::default();
+        write("z.yaml", DOCUMENTS[0]);
+        followed.take(source.scan());
+        let version = |followed: &Followed| {
+            let object = followed.objects.values().next();
+            object.map(|body| body.value()["spec"]["v"].clone())
+        };
+        let kinds = |followed: &Followed| -> Vec<ProblemKind> {
+            followed
+                .problems
+                .iter()
+                .map(|problem| problem.kind)
+                .collect()
+        };
+        for text in [
+            "[",
+            "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {x: 1}}}",
+        ] {
+            write("z.yaml", text);
+            followed.take(source.scan());
+            assert_eq!(version(&followed), Some(1.into()), "{text}");
+            write("a.yaml", DOCUMENTS[1]);
+            followed.take(source.scan());
+            assert_eq!(version(&followed), Some(2.into()), "{text}");
+            assert_eq!(kinds(&followed).len(), 1, "{:?}", followed.problems);
+            std::fs::remove_file(folder.path().join("a.yaml")).unwrap();
+            followed.take(source.scan());
+            assert_eq!(version(&followed), Some(1.into()), "{text}");
+        }
+        write("z.yaml", DOCUMENTS[0]);
+        write("a.yaml", DOCUMENTS[1]);
+        followed.take(source.scan());
+        assert_eq!(version(&followed), Some(1.into()));
+        assert_eq!(kinds(&followed), [ProblemKind::Duplicate]);
+    }
+
+    #[test]
+    fn an_object_in_a_renamed_file_has_its_new_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (before, after) = (folder.path().join("x.yaml"), folder.path().join("y.yaml"));
+        std::fs::write(&before, DOCUMENTS[0]).unwrap();
+        let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        source.scan();
+        std::fs::rename(&before, &after).unwrap();
+        let change = source.scan().change;
+        let place = change.upserts[0].location.as_ref().unwrap();
+        assert!(place.file.ends_with("y.yaml") && change.deletes.is_empty());
+        assert_eq!(source.scan().change.upserts.len(), 0);
     }
 
     #[test]

@@ -17,6 +17,8 @@ const MAX_WORK: u64 = 100_000;
 const MAX_SIZE: u64 = 1_024 * 1_024;
 /// Bytes of a value that are copied or compared in one step.
 pub(super) const BYTES_PER_STEP: u64 = 8;
+/// Bytes that an item of a list takes at least, with its comma.
+const BYTES_PER_ITEM: u64 = 2;
 /// The size of a value without contents.
 const SMALL: u64 = 8;
 
@@ -28,33 +30,69 @@ struct Bound<'v> {
     size: u64,
     /// Number of its items.
     items: u64,
-    /// The value, where it is a part of a variable.
-    known: Option<&'v Value>,
+    /// Where it is a part of a variable.
+    known: Option<Part<'v>>,
+}
+
+/// The sizes of a value and of the fields in it, in bytes of JSON as by [`size`]. Items of lists have none, so this is
+/// small. Computed once for a value that many evaluations share.
+#[derive(Debug, Default)]
+pub(super) struct Extent {
+    size: u64,
+    items: u64,
+    /// The fields, sorted by name.
+    fields: Box<[(Box<str>, Extent)]>,
+}
+
+/// A part of a variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'v> {
+    Value(&'v Value),
+    Measured(&'v Extent),
+}
+
+/// Where an expression is, and the work of naming it.
+enum Place<'v> {
+    /// A part of a variable.
+    At(u64, Part<'v>),
+    /// A variable has no such part, or it only matters whether it has.
+    Missing(u64),
+    /// Not a part of a variable that can be known before the expression runs.
+    Elsewhere,
 }
 
 /// The variables in scope.
 struct Scope<'s, 'v> {
-    variables: &'s [(&'s str, &'v Value)],
+    variables: &'s [(&'s str, Part<'v>)],
     /// The size of the item and of the accumulator of the loop around.
     in_loop: Option<[(&'s str, u64); 2]>,
     /// The largest value so far.
     largest: std::cell::Cell<u64>,
 }
 
-/// Checks what evaluating an expression with these variables can come to. Returns the work, in steps.
+/// Checks what evaluating an expression with these variables can come to, after work of `spent` steps for the same caller.
+/// Returns the work, in steps.
 ///
 /// # Errors
 /// It could take too much work or memory. The message continues a sentence whose subject is the expression.
-pub(super) fn check(expr: &Expr, variables: &[(&str, &Value)]) -> Result<u64, String> {
+pub(super) fn check(
+    expr: &Expr,
+    variables: &[(&str, Part<'_>)],
+    spent: u64,
+) -> Result<u64, String> {
     let scope = Scope {
         variables,
         in_loop: None,
         largest: std::cell::Cell::new(0),
     };
     let bound = scope.of(expr);
-    if bound.work > MAX_WORK {
+    if bound.work.saturating_add(spent) > MAX_WORK {
+        let before = match spent {
+            0 => String::new(),
+            _ => format!(" after {spent} steps before it"),
+        };
         return Err(format!(
-            "may take {} steps for these values; the maximum is {MAX_WORK}",
+            "may take {} steps for these values{before}; the maximum is {MAX_WORK}",
             bound.work
         ));
     }
@@ -83,42 +121,105 @@ impl<'v> Bound<'v> {
         }
     }
 
+    /// An item or a field of a value with a size, which may have more items than the value itself.
+    fn within(work: u64, size: u64) -> Self {
+        Self::made(work, size, size / BYTES_PER_ITEM)
+    }
+
     /// A part of a variable.
-    fn known(work: u64, value: &'v Value) -> Self {
+    fn known(work: u64, part: Part<'v>) -> Self {
+        let (size, items) = part.extent();
+        Self {
+            work,
+            size,
+            items,
+            known: Some(part),
+        }
+    }
+}
+
+impl Extent {
+    /// The sizes of a value.
+    pub(super) fn of(value: &Value) -> Self {
+        let Value::Object(fields) = value else {
+            let (size, items) = Part::Value(value).extent();
+            return Self {
+                size,
+                items,
+                ..Self::default()
+            };
+        };
+        let fields = fields.iter();
+        let fields = fields.map(|(name, value)| (name.as_str().into(), Self::of(value)));
+        let mut fields: Box<[(Box<str>, Self)]> = fields.collect();
+        fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let names = fields.iter().map(|(name, _)| name.len() as u64 + 4);
+        let values = fields.iter().map(|(_, value)| value.size);
+        Self {
+            size: 2 + names.chain(values).sum::<u64>(),
+            items: fields.len() as u64,
+            fields,
+        }
+    }
+}
+
+impl<'v> Place<'v> {
+    fn of(work: u64, part: Option<Part<'v>>) -> Self {
+        part.map_or(Self::Missing(work), |part| Self::At(work, part))
+    }
+
+    /// The place of a field of what is here, named by more work.
+    fn field(self, more: u64, name: &str) -> Self {
+        match self {
+            Self::At(work, part) => Self::of(work + more, part.field(name)),
+            Self::Missing(work) => Self::Missing(work + more),
+            Self::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+impl<'v> Part<'v> {
+    fn field(self, name: &str) -> Option<Self> {
+        match self {
+            Part::Value(value) => value.get(name).map(Part::Value),
+            Part::Measured(extent) => {
+                let fields = &extent.fields;
+                let at = fields.binary_search_by(|(own, _)| (**own).cmp(name)).ok()?;
+                fields.get(at).map(|(_, field)| Part::Measured(field))
+            }
+        }
+    }
+
+    /// The size in bytes of JSON, and the number of items.
+    fn extent(self) -> (u64, u64) {
+        let value = match self {
+            Part::Measured(extent) => return (extent.size, extent.items),
+            Part::Value(value) => value,
+        };
         let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
         let items = match value {
             Value::Array(items) => items.len(),
             Value::Object(fields) => fields.len(),
             _ => 0,
         };
-        Self {
-            work,
-            size: size(value, limit) as u64,
-            items: items as u64,
-            known: Some(value),
-        }
+        (size(value, limit) as u64, items as u64)
     }
 }
 
 impl<'s, 'v> Scope<'s, 'v> {
     fn of(&self, expr: &Expr) -> Bound<'v> {
+        match self.place(expr) {
+            Place::At(work, part) => return Bound::known(work, part),
+            Place::Missing(work) => return Bound::small(work),
+            Place::Elsewhere => {}
+        }
         let bound = match expr {
             Expr::Unspecified => Bound::small(1),
             Expr::Literal(literal) => Bound::made(1, literal_size(literal), 0),
             Expr::Ident(name) => self.variable(name),
             Expr::Select(select) => {
-                let operand = self.operand(&select.operand.expr);
-                match operand.1 {
-                    Some(value) => match value.get(&select.field) {
-                        Some(_) if select.test => Bound::small(operand.0 + 1),
-                        Some(field) => Bound::known(operand.0 + 1, field),
-                        None => Bound::small(operand.0 + 1),
-                    },
-                    None => {
-                        let operand = self.of(&select.operand.expr);
-                        Bound::made(operand.work + 1, operand.size, operand.items)
-                    }
-                }
+                let operand = self.of(&select.operand.expr);
+                Bound::within(operand.work + 1, operand.size)
             }
             Expr::Call(call) => self.call(call),
             Expr::List(list) => self.collection(list.elements.iter().map(|part| &part.expr)),
@@ -134,32 +235,40 @@ impl<'s, 'v> Scope<'s, 'v> {
         bound
     }
 
-    /// The work of naming a part of a variable, and the part: without its size, which only the whole name needs.
-    fn operand(&self, expr: &Expr) -> (u64, Option<&'v Value>) {
+    /// Where an expression is that names a part of a variable: without its size, which only the whole name needs.
+    fn place(&self, expr: &Expr) -> Place<'v> {
         match expr {
             Expr::Ident(name) => {
-                let is_loop = self.in_loop.iter().flatten().any(|(own, _)| own == name);
-                let mut variables = self.variables.iter().filter(|_| !is_loop);
-                (1, variables.find(|(own, _)| own == name).map(|(_, v)| *v))
+                let mut in_loop = self.in_loop.iter().flatten();
+                if in_loop.any(|(own, _)| own == name) {
+                    return Place::Elsewhere;
+                }
+                let mut variables = self.variables.iter();
+                let found = variables.find(|(own, _)| own == name);
+                Place::of(1, found.map(|(_, part)| *part))
             }
-            Expr::Select(select) if !select.test => {
-                let (work, value) = self.operand(&select.operand.expr);
-                (work + 1, value.and_then(|value| value.get(&select.field)))
-            }
-            _ => (0, None),
+            Expr::Select(select) => match self.place(&select.operand.expr) {
+                Place::At(work, _) if select.test => Place::Missing(work + 1),
+                place => place.field(1, &select.field),
+            },
+            Expr::Call(call) if call.func_name == operators::INDEX => match &*call.args {
+                [of, index] => match &index.expr {
+                    Expr::Literal(LiteralValue::String(name)) => {
+                        self.place(&of.expr).field(2, name.inner())
+                    }
+                    _ => Place::Elsewhere,
+                },
+                _ => Place::Elsewhere,
+            },
+            _ => Place::Elsewhere,
         }
     }
 
+    /// A variable of the loop around; all others have a place.
     fn variable(&self, name: &str) -> Bound<'v> {
         let mut in_loop = self.in_loop.iter().flatten();
-        if let Some((_, size)) = in_loop.find(|(own, _)| *own == name) {
-            return Bound::made(1, *size, *size);
-        }
-        let mut variables = self.variables.iter();
-        match variables.find(|(own, _)| *own == name) {
-            Some((_, value)) => Bound::known(1, value),
-            None => Bound::small(1),
-        }
+        let size = in_loop.find(|(own, _)| *own == name).map(|(_, size)| *size);
+        size.map_or(Bound::small(1), |size| Bound::made(1, size, size))
     }
 
     fn call(&self, call: &CallExpr) -> Bound<'v> {
@@ -187,14 +296,14 @@ impl<'s, 'v> Scope<'s, 'v> {
             | operators::LESS_EQUALS
             | operators::GREATER
             | operators::GREATER_EQUALS => Bound::small(copied(smallest)),
-            operators::CONDITIONAL
-            | operators::INDEX
-            | operators::OPT_INDEX
-            | operators::OPT_SELECT => Bound::made(
+            operators::CONDITIONAL => Bound::made(
                 work,
                 largest,
                 arguments.iter().map(|a| a.items).max().unwrap_or(0),
             ),
+            operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
+                Bound::within(work, largest)
+            }
             // What comes out is at most what goes in; numbers become texts.
             _ => Bound::made(copied(size), size.saturating_add(32), items),
         }
@@ -273,6 +382,7 @@ fn literal_size(literal: &LiteralValue) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::{Extent, Part, check, size};
     use crate::expr::Expression;
     use serde_json::{Value, json};
 
@@ -302,6 +412,54 @@ mod tests {
         assert_refused("self.l.filter(x, x in self.l) == self.l", &large);
         let text = json!({"t": "a".repeat(200_000), "l": (0..100).collect::<Vec<_>>()});
         assert_refused("self.l.map(x, self.t + self.t)", &text);
+    }
+
+    #[test]
+    fn a_part_of_a_value_may_have_more_items_than_the_value() {
+        let numbers = (0..4_000).collect::<Vec<_>>();
+        let me =
+            json!({"p": {"K.x": {"a": numbers, "b": numbers}}, "l": [{"a": numbers}], "s": "K.x"});
+        for source in [
+            "self.p['K.x'].a.exists(x, x in self.p['K.x'].b)",
+            "self['p']['K.x'].a.exists(x, x in self.p['K.x'].b)",
+            "self.p[self.s].a.exists(x, x in self.p['K.x'].b)",
+            "self.l[0].a.exists(x, x in self.p['K.x'].b)",
+            "self.p['K.x']['a'].map(x, self.p)",
+        ] {
+            assert_refused(source, &me);
+        }
+        // What is not there takes no steps, and neither does its neighbour.
+        let absent = "'K.y' in self.p && self.p['K.y'].a.exists(x, x in self.p['K.y'].b)";
+        assert_eq!(evaluate(absent, &me), Ok(json!(false)));
+        let few = "has(self.p['K.x'].a) && size(self['p']['K.x'].a) == 4000";
+        assert_eq!(evaluate(few, &me), Ok(json!(true)));
+    }
+
+    #[test]
+    fn sizes_that_are_kept_bound_as_the_values_do() {
+        let numbers = |n: u64| (0..n).collect::<Vec<_>>();
+        let me = json!({
+            "p": {"a": numbers(17_000), "b": numbers(17_000)}, "few": numbers(3), "t": "x".repeat(9),
+            "deep": [{"x": [1, {"y": null}]}, true, 1.5, -20], "é": {"": {}},
+        });
+        let expressions = [
+            "self.p.a.exists(m, m in self.p.b)",
+            "self.p.a.all(m, m >= 0)",
+            "self.few.exists(m, m in self.few)",
+            "has(self.p.c) || self.p.c == 1 || self.deep == self.deep",
+            "self.p.map(k, self.p[k])",
+            "self['p']['a'].exists(m, m in self.few)",
+            "self.absent['x'].all(m, m in self.p.a)",
+            "self.t + self.t == 'x' || 'p' in self || self.deep[0].x[1].y == null",
+        ];
+        let extent = Extent::of(&me);
+        assert_eq!(extent.size, size(&me, usize::MAX) as u64);
+        for source in expressions {
+            let tree = Expression::compile(source).unwrap().tree;
+            let by_value = check(&tree.expr, &[("self", Part::Value(&me))], 0);
+            let by_extent = check(&tree.expr, &[("self", Part::Measured(&extent))], 0);
+            assert_eq!(by_value, by_extent, "{source}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use access::Access;
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use cel::{Context, IdedExpr, Program};
+use cost::{Extent, Part};
 use serde_json::Value;
 
 use crate::model::Str;
@@ -34,9 +35,12 @@ pub struct Expression {
     reads: Arc<BTreeMap<Box<str>, Access>>,
 }
 
-/// The value of a variable, converted once for many evaluations.
+/// The value of a variable, converted and measured once for many evaluations.
 #[derive(Clone, Debug)]
-pub struct Variable(Arc<dyn Val>);
+pub struct Variable {
+    value: Arc<dyn Val>,
+    extent: Arc<Extent>,
+}
 
 /// The variables of an evaluation, by name.
 struct Variables<'v>(&'v [(&'v str, &'v (dyn Val + 'v))]);
@@ -78,7 +82,10 @@ impl Variable {
     /// The value is too large.
     pub fn of(value: &Value) -> Result<Self, String> {
         guard::check_variable(value)?;
-        Ok(Self(convert::to_owned_cel(value).into()))
+        Ok(Self {
+            value: convert::to_owned_cel(value).into(),
+            extent: Arc::new(Extent::of(value)),
+        })
     }
 }
 
@@ -135,7 +142,11 @@ impl Expression {
                 converted.push((*name, convert::to_cel(value, read)));
             }
         }
-        *work = work.saturating_add(cost::check(&self.tree.expr, variables)?);
+        let parts = variables
+            .iter()
+            .map(|(name, value)| (*name, Part::Value(value)));
+        let parts: Vec<_> = parts.collect();
+        *work = work.saturating_add(cost::check(&self.tree.expr, &parts, 0)?);
         let converted = converted.iter();
         let borrowed: Vec<(&str, &dyn Val)> =
             converted.map(|(name, value)| (*name, &**value)).collect();
@@ -156,15 +167,26 @@ impl Expression {
         }
     }
 
-    /// Evaluates the expression with variables that were converted before. The cost does not depend
-    /// on the size of variables that the expression does not walk.
+    /// Evaluates the expression with variables that were converted before. The cost does not depend on the size of
+    /// variables that the expression does not walk. `spent` is the work for the same caller before, in steps, and grows by
+    /// what the evaluation may take: together they have the bound of one evaluation.
     ///
     /// # Errors
-    /// A run-time error, such as a missing field, or a panic of the interpreter.
-    pub fn evaluate_variables(&self, variables: &[(&str, &Variable)]) -> Result<Value, String> {
-        let variables = variables.iter();
-        let borrowed: Vec<(&str, &dyn Val)> =
-            variables.map(|(name, value)| (*name, &*value.0)).collect();
+    /// A run-time error, such as a missing field, too much work, or a panic of the interpreter.
+    pub fn evaluate_variables(
+        &self,
+        variables: &[(&str, &Variable)],
+        spent: &mut u64,
+    ) -> Result<Value, String> {
+        let parts = variables.iter();
+        let parts = parts.map(|(name, variable)| (*name, Part::Measured(&variable.extent)));
+        let parts: Vec<_> = parts.collect();
+        let work = cost::check(&self.tree.expr, &parts, *spent)?;
+        *spent = spent.saturating_add(work);
+        let borrowed = variables.iter();
+        let borrowed: Vec<(&str, &dyn Val)> = borrowed
+            .map(|(name, variable)| (*name, &*variable.value))
+            .collect();
         self.resolve(&Variables(&borrowed))
     }
 
