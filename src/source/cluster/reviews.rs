@@ -92,10 +92,14 @@ struct TtlCache<K, V> {
 impl ResourceNames {
     /// Adds the served resources.
     pub fn update(&self, served: &BTreeMap<GroupKind, ApiResource>) {
-        let served = served.iter();
-        let served = served.map(|(kind, resource)| (kind.clone(), resource.plural.clone()));
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        names.extend(served);
+        // After a migration, the right to ListenerSets alone is enough.
+        let experimental = x_listener_set();
+        if served.contains_key(&listener_set()) && !served.contains_key(&experimental) {
+            names.remove(&experimental);
+        }
+        let served = served.iter();
+        names.extend(served.map(|(kind, resource)| (kind.clone(), resource.plural.clone())));
     }
 
     /// Returns the API groups and resource names of a kind. Objects of kind XListenerSet are stored as ListenerSets:
@@ -108,9 +112,7 @@ impl ResourceNames {
         if names.is_empty() {
             return Err("API discovery has not finished".to_owned());
         }
-        let is_listener_set = *kind == GroupKind::new(groups::GATEWAY, "ListenerSet");
-        let experimental =
-            is_listener_set.then(|| GroupKind::new(groups::GATEWAY_X, "XListenerSet"));
+        let experimental = (*kind == listener_set()).then(x_listener_set);
         let kinds = [Some(kind), experimental.as_ref()];
         let served = kinds.into_iter().flatten();
         let served = served.filter_map(|kind| names.get_key_value(kind));
@@ -118,6 +120,14 @@ impl ResourceNames {
             .map(|(kind, name)| (kind.group.to_string(), name.clone()))
             .collect())
     }
+}
+
+fn listener_set() -> GroupKind {
+    GroupKind::new(groups::GATEWAY, "ListenerSet")
+}
+
+fn x_listener_set() -> GroupKind {
+    GroupKind::new(groups::GATEWAY_X, "XListenerSet")
 }
 
 impl ReviewClient {
@@ -338,8 +348,12 @@ mod tests {
         resources.update(&served(&experimental, "xlistenersets"));
         let old = name(&experimental, "xlistenersets");
         assert_eq!(resources.of(&kind), Ok(vec![old.clone()]));
-        resources.update(&served(&kind, "listenersets"));
+        let mut both = served(&kind, "listenersets");
+        both.extend(served(&experimental, "xlistenersets"));
+        resources.update(&both);
         let new = name(&kind, "listenersets");
-        assert_eq!(resources.of(&kind), Ok(vec![new, old]));
+        assert_eq!(resources.of(&kind), Ok(vec![new.clone(), old]));
+        resources.update(&served(&kind, "listenersets"));
+        assert_eq!(resources.of(&kind), Ok(vec![new]));
     }
 }

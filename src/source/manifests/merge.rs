@@ -142,7 +142,12 @@ impl Published {
         scopes: &mut KindScopes,
         files: &mut [(&PathBuf, &mut Vec<Item>)],
     ) -> (Change, Vec<Problem>) {
-        let all = || files.iter().flat_map(|(_, items)| items.iter());
+        let of_files = |is_kept: bool| {
+            let items = files.iter().flat_map(|(_, items)| items.iter());
+            items.filter(move |item| item.is_kept == is_kept)
+        };
+        // Of two CRDs of a kind the last one counts: what can be read comes before an earlier version.
+        let all = || of_files(true).chain(of_files(false));
         scopes.update_from_crds(all().map(|item| &*item.object));
         let schemas = CrdSchemas::of(all().map(|item| &item.object));
         let mut now = BTreeSet::new();

@@ -17,7 +17,7 @@ use crate::source::object::{parse_object, secret_name};
 use crate::source::shape;
 
 /// Maximum number of problems of one file that are reported individually.
-const MAX_REPORTED_PROBLEMS: usize = 100;
+pub(super) const MAX_REPORTED_PROBLEMS: usize = 100;
 
 /// Stack size of a thread that parses. Memory is committed only as it is used.
 pub(super) const STACK: usize = 16 * 1024 * 1024;

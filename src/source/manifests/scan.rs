@@ -12,7 +12,7 @@ use super::files::{
 };
 use super::limits::Limits;
 use super::merge::{ChangedFile, Item, Published};
-use super::read::{ParsedManifest, on_parser_threads, read_bytes};
+use super::read::{MAX_REPORTED_PROBLEMS, ParsedManifest, on_parser_threads, read_bytes};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
@@ -221,6 +221,10 @@ impl Manifests {
                 content.map(|content| content.parse(hash, &name_of(path), self.limits))
             }
             (_, Some(read)) => read,
+            (ReadMode::KeepLast, None) => {
+                let file = self.files.get_mut(path);
+                return Some(file.is_some_and(ManifestFile::keep));
+            }
             (_, None) => return Some(false),
         };
         let loaded = self.files.entry(path.clone()).or_default();
@@ -356,7 +360,9 @@ impl ManifestFile {
                 self.items.push(item.kept());
             }
         }
-        self.is_covered &= self.items.len() - readable >= lost;
+        // Of documents beyond the number of problems that are reported, the last problem says how many there are.
+        let is_counted = self.problems.len() <= MAX_REPORTED_PROBLEMS;
+        self.is_covered &= is_counted && self.items.len() - readable >= lost;
         for problem in self.problems.iter_mut().filter(|problem| is_lost(problem)) {
             problem.kept_last_good = self.is_covered;
         }
@@ -374,6 +380,18 @@ impl ManifestFile {
             kept_last_good: self.is_covered,
             about: None,
         }];
+        self.keep_items()
+    }
+
+    /// Records that the file cannot be accessed at present. As [`ManifestFile::fail`], without a problem of its own.
+    fn keep(&mut self) -> bool {
+        // It is read again when it is back, so that its objects are those of now.
+        self.state = None;
+        self.keep_items()
+    }
+
+    /// Makes the objects earlier versions. Returns whether they were not.
+    fn keep_items(&mut self) -> bool {
         let was_read = self.items.iter().any(|item| !item.is_kept);
         self.items.iter_mut().for_each(|item| item.is_kept = true);
         was_read
@@ -670,6 +688,62 @@ mod tests {
         followed.take(source.scan());
         assert_eq!(version(&followed), Some(1.into()));
         assert_eq!(kinds(&followed), [ProblemKind::Duplicate]);
+    }
+
+    #[test]
+    fn what_can_be_read_comes_before_what_a_missing_folder_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, last) = (folder.path().join("a"), folder.path().join("b"));
+        for folder in [&first, &last] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(last.join("z.yaml"), DOCUMENTS[0]).unwrap();
+        let mut source = Manifests::new(vec![first.clone(), last.clone()], KindScopes::default());
+        let mut followed = Followed::default();
+        followed.take(source.scan());
+        let versions = |followed: &Followed| -> Vec<_> {
+            let bodies = followed.objects.values();
+            bodies
+                .map(|body| body.value()["spec"]["v"].clone())
+                .collect()
+        };
+        let moved = folder.path().join("moved");
+        std::fs::rename(&last, &moved).unwrap();
+        followed.take(source.scan());
+        assert_eq!(versions(&followed), [1]);
+        std::fs::write(first.join("x.yaml"), DOCUMENTS[1]).unwrap();
+        followed.take(source.scan());
+        assert_eq!(versions(&followed), [2]);
+        std::fs::rename(&moved, &last).unwrap();
+        followed.take(source.scan());
+        assert_eq!(versions(&followed), [1]);
+        std::fs::remove_file(first.join("x.yaml")).unwrap();
+        followed.take(source.scan());
+        assert!(followed.problems.is_empty(), "{:?}", followed.problems);
+    }
+
+    #[test]
+    fn a_crd_that_can_be_read_comes_before_an_earlier_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        };
+        write("b.yaml", DOCUMENTS[4]);
+        write("z.yaml", DOCUMENTS[6]);
+        let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+        let mut followed = Followed::default();
+        let defaults = |followed: &Followed| -> Vec<_> {
+            let foos = followed.objects.iter();
+            let foos = foos.filter(|(key, _)| &*key.kind.kind == "Foo");
+            foos.map(|(_, body)| body.value()["spec"]["w"].clone())
+                .collect()
+        };
+        followed.take(source.scan());
+        assert_eq!(defaults(&followed), [7]);
+        write("z.yaml", "[");
+        write("a.yaml", &DOCUMENTS[6].replace("default: 7", "default: 8"));
+        followed.take(source.scan());
+        assert_eq!(defaults(&followed), [8]);
     }
 
     #[test]

@@ -2,9 +2,13 @@
 //! evaluation that could take too much work or memory is refused before it runs.
 //!
 //! The bound is computed over the syntax tree. Where a field of a variable is named, its own size counts; elsewhere a
-//! value is at most as large as what it comes from. A loop over a range of `n` items and the size `S` takes at most `n`
-//! times what its step takes for an empty item, and once what an item of the size `S` takes more: the step cannot grow
-//! less than in proportion to its item.
+//! value is at most as large as what it comes from. What a step takes is a convex function of the size of its item: sums,
+//! products and maxima of what grows in proportion. So a loop over `n` items that have the size `S` together, and `m` at
+//! most each, takes at most `n` times what its step takes for an empty item, and `S / m` times what an item of the size
+//! `m` takes more.
+//!
+//! The interpreter copies values where one does not expect it: a comparison of different types makes an error that
+//! contains both, and so does the wrong key of a list or map.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 use serde_json::Value;
@@ -40,6 +44,9 @@ struct Bound<'v> {
 pub(super) struct Extent {
     size: u64,
     items: u64,
+    /// The size of the largest item of a list.
+    largest_item: u64,
+    is_object: bool,
     /// The fields, sorted by name.
     fields: Box<[(Box<str>, Extent)]>,
 }
@@ -142,10 +149,12 @@ impl Extent {
     /// The sizes of a value.
     pub(super) fn of(value: &Value) -> Self {
         let Value::Object(fields) = value else {
-            let (size, items) = Part::Value(value).extent();
+            let part = Part::Value(value);
+            let (size, items) = part.extent();
             return Self {
                 size,
                 items,
+                largest_item: part.largest_item(),
                 ..Self::default()
             };
         };
@@ -158,7 +167,9 @@ impl Extent {
         Self {
             size: 2 + names.chain(values).sum::<u64>(),
             items: fields.len() as u64,
+            is_object: true,
             fields,
+            ..Self::default()
         }
     }
 }
@@ -190,20 +201,42 @@ impl<'v> Part<'v> {
         }
     }
 
+    fn is_object(self) -> bool {
+        match self {
+            Part::Value(value) => value.is_object(),
+            Part::Measured(extent) => extent.is_object,
+        }
+    }
+
+    /// The size of the largest item of a list; of anything else 0.
+    fn largest_item(self) -> u64 {
+        let items = match self {
+            Part::Measured(extent) => return extent.largest_item,
+            Part::Value(value) => value.as_array(),
+        };
+        let sizes = items.into_iter().flatten().map(measured);
+        sizes.max().unwrap_or(0)
+    }
+
     /// The size in bytes of JSON, and the number of items.
     fn extent(self) -> (u64, u64) {
         let value = match self {
             Part::Measured(extent) => return (extent.size, extent.items),
             Part::Value(value) => value,
         };
-        let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
         let items = match value {
             Value::Array(items) => items.len(),
             Value::Object(fields) => fields.len(),
             _ => 0,
         };
-        (size(value, limit) as u64, items as u64)
+        (measured(value), items as u64)
     }
+}
+
+/// The size of a value.
+fn measured(value: &Value) -> u64 {
+    let limit = usize::try_from(MAX_SIZE).unwrap_or(usize::MAX);
+    size(value, limit) as u64
 }
 
 impl<'s, 'v> Scope<'s, 'v> {
@@ -219,7 +252,8 @@ impl<'s, 'v> Scope<'s, 'v> {
             Expr::Ident(name) => self.variable(name),
             Expr::Select(select) => {
                 let operand = self.of(&select.operand.expr);
-                Bound::within(operand.work + 1, operand.size)
+                let copied = operand.size / BYTES_PER_STEP;
+                Bound::within(operand.work.saturating_add(1 + copied), operand.size)
             }
             Expr::Call(call) => self.call(call),
             Expr::List(list) => self.collection(list.elements.iter().map(|part| &part.expr)),
@@ -282,7 +316,6 @@ impl<'s, 'v> Scope<'s, 'v> {
             sum(|a| a.size),
             sum(|a| a.items),
         );
-        let smallest = arguments.iter().map(|a| a.size).min().unwrap_or(0);
         let largest = arguments.iter().map(|a| a.size).max().unwrap_or(0);
         let copied = |bytes: u64| work.saturating_add(bytes / BYTES_PER_STEP);
         match &*call.func_name {
@@ -295,14 +328,31 @@ impl<'s, 'v> Scope<'s, 'v> {
             | operators::LESS
             | operators::LESS_EQUALS
             | operators::GREATER
-            | operators::GREATER_EQUALS => Bound::small(copied(smallest)),
+            | operators::GREATER_EQUALS => Bound::small(copied(size)),
+            operators::IN => {
+                let [item, list] = &*arguments else {
+                    return Bound::small(copied(size));
+                };
+                // Each comparison may copy the item.
+                let comparisons = list.items.saturating_mul(item.size);
+                Bound::small(copied(size.saturating_add(comparisons)))
+            }
             operators::CONDITIONAL => Bound::made(
                 work,
                 largest,
                 arguments.iter().map(|a| a.items).max().unwrap_or(0),
             ),
             operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
-                Bound::within(work, largest)
+                let of = arguments.first();
+                let is_object = of.and_then(|of| of.known).is_some_and(Part::is_object);
+                let is_literal = matches!(
+                    call.args.last().map(|index| &index.expr),
+                    Some(Expr::Literal(LiteralValue::Int(_) | LiteralValue::UInt(_)))
+                );
+                let container = of.filter(|_| !is_object && !is_literal);
+                let index = arguments.last().map_or(0, |index| index.size);
+                let more = container.map_or(0, |of| of.size).saturating_add(index);
+                Bound::within(copied(more), largest)
             }
             // What comes out is at most what goes in; numbers become texts.
             _ => Bound::made(copied(size), size.saturating_add(32), items),
@@ -329,8 +379,21 @@ impl<'s, 'v> Scope<'s, 'v> {
             in_loop: Some([(&*inner.iter_var, item), (&*inner.accu_var, accumulated)]),
             largest: std::cell::Cell::new(0),
         };
+        let list = match &inner.iter_range.expr {
+            Expr::Call(sorting) => sorting.args.first().map(|list| self.place(&list.expr)),
+            _ => None,
+        };
+        let largest_item = match list {
+            Some(Place::At(_, list)) => list.largest_item(),
+            _ => 0,
+        };
+        let largest_item = if largest_item == 0 {
+            range.size
+        } else {
+            largest_item
+        };
         // The accumulator itself is appended to in place, or is a boolean or a number.
-        let [empty, whole] = [0, range.size].map(|item| {
+        let [empty, whole] = [0, largest_item].map(|item| {
             let scope = within(item, 0);
             let (condition, step) = (
                 scope.of(&inner.loop_cond.expr),
@@ -342,7 +405,8 @@ impl<'s, 'v> Scope<'s, 'v> {
             (work, step.size)
         });
         let total = |empty: u64, whole: u64| {
-            let more = whole.saturating_sub(empty);
+            let times = range.size.div_ceil(largest_item.max(1));
+            let more = whole.saturating_sub(empty).saturating_mul(times);
             range.items.saturating_mul(empty).saturating_add(more)
         };
         let accumulated = initial.size.saturating_add(total(empty.1, whole.1));
@@ -436,6 +500,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_interpreter_copies_counts() {
+        let ones = vec![1; 15_000];
+        let me = json!({
+            "ones": ones, "few": vec![1; 5_000], "halves": vec![0.5; 5_000], "big": "x".repeat(50_000),
+            "lists": vec![vec![7; 50]; 400], "list": vec![7; 50],
+        });
+        for source in [
+            // Errors of comparisons contain both sides.
+            "self.ones in self.ones",
+            "self.few.exists(v, v == self.ones)",
+            "self.few.all(v, v < self.ones)",
+            "self.few.exists(v, v == self.big)",
+            "self.big in self.few",
+            // So do those of keys.
+            "self.halves.all(n, self.ones[n] < 5)",
+            "self.few.all(x, self.ones[1.5] == x)",
+            "self.few.exists(x, {}[self.big] == x)",
+        ] {
+            assert_refused(source, &me);
+        }
+        let many = ["x == self.list"; 30].join(" || ");
+        assert_refused(&format!("self.lists.exists(x, {many})"), &me);
+        let many = ["x.a == x.a"; 20].join(" || ");
+        let optional = format!("[optional.of({{'a': self.ones}})].exists(x, {many})");
+        assert_refused(&optional, &me);
+    }
+
+    #[test]
     fn sizes_that_are_kept_bound_as_the_values_do() {
         let numbers = |n: u64| (0..n).collect::<Vec<_>>();
         let me = json!({
@@ -467,7 +559,12 @@ mod tests {
         let list: Vec<Value> = (0..500)
             .map(|n| json!({"name": format!("n{n}"), "port": n}))
             .collect();
-        let me = json!({"l": list, "t": "x".repeat(200_000), "m": {"a": 1}});
+        let names: Vec<String> = (0..500).map(|n| format!("n{n}")).collect();
+        let route = json!({"host": "a.example.com", "hosts": ["b.example.com", "a.example.com"]});
+        let me = json!({
+            "l": list, "t": "x".repeat(200_000), "m": {"a": 1}, "names": names, "r": vec![route; 50],
+            "ports": (0..10).collect::<Vec<_>>(),
+        });
         for (source, expected) in [
             ("self.l.all(x, x.port >= 0 && x.port < 1000)", json!(true)),
             ("self.l.exists(x, x.name == 'n7')", json!(true)),
@@ -480,6 +577,12 @@ mod tests {
             ("self.m.all(k, self.m[k] == 1)", json!(true)),
             ("has(self.m.a) ? self.m.a : 0", json!(1)),
             ("self.l[3].port", json!(3)),
+            ("self.r.all(r, r.host in r.hosts)", json!(true)),
+            (
+                "self.l.all(x, x.port in self.ports || x.port > 9)",
+                json!(true),
+            ),
+            ("'n7' in self.names && 'GET' in ['GET', 'PUT']", json!(true)),
         ] {
             assert_eq!(evaluate(source, &me), Ok(expected), "{source}");
         }
