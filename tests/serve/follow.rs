@@ -95,6 +95,34 @@ async fn while_a_new_file_cannot_be_read_all_kinds_are_stale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn findings_name_the_file_that_an_object_was_moved_to() {
+    let running = start(|_| {}).await;
+    let lost = "apiVersion: p.example/v1\nkind: APolicy\nmetadata: {name: lost}\nspec: {targetRefs: [{group: \
+                gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]}\n";
+    put(&running, "before.yaml", lost);
+    let is_named = async |file: &str| {
+        let mut insight = running.insight();
+        let findings = insight
+            .list_findings(v1::ListFindingsRequest::default())
+            .await;
+        format!("{:?}", findings.unwrap().into_inner()).contains(file)
+    };
+    let started = Instant::now();
+    let until = async |file: &str| {
+        while !is_named(file).await {
+            assert!(started.elapsed() < Duration::from_secs(9), "{file}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    until("before.yaml").await;
+    let folder = running.manifests();
+    std::fs::rename(folder.join("before.yaml"), folder.join("after.yaml")).unwrap();
+    until("after.yaml").await;
+    assert!(!is_named("before.yaml").await);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_keeps_the_answer_and_is_reported() {
     let running = start(|_| {}).await;
     let synced_at = async || {
