@@ -11,7 +11,7 @@ use entail_core::store::{AllowedNamespaces, Listener, NAMESPACE_NAME_LABEL, Proj
 const MAX_NAMED: usize = 5;
 
 /// Returns a message about the Namespaces of Routes and ListenerSets that files do not contain, although listeners select
-/// by labels of Namespaces; `None` if there are none. The answers are those of Namespaces without labels.
+/// by labels of Namespaces; `None` if none of them is missing. Answers take a missing Namespace as one without labels.
 pub fn missing_namespaces(world: &World) -> Option<String> {
     let store = world.store();
     let namespace = GroupKind::new(groups::CORE, "Namespace");

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::Cluster;
 use super::errors::error_chain;
-use entail_core::model::{GroupKind, groups};
+use entail_core::model::GroupKind;
 
 /// Timeout of one review.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,10 +94,9 @@ impl ResourceNames {
     pub fn update(&self, served: &BTreeMap<GroupKind, ApiResource>) {
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
         // After a migration, the right to ListenerSets alone is enough.
-        let experimental = x_listener_set();
-        if served.contains_key(&listener_set()) && !served.contains_key(&experimental) {
-            names.remove(&experimental);
-        }
+        names.retain(|kind, _| {
+            served.contains_key(kind) || !served.contains_key(&kind.clone().canonical())
+        });
         let served = served.iter();
         names.extend(served.map(|(kind, resource)| (kind.clone(), resource.plural.clone())));
     }
@@ -112,22 +111,13 @@ impl ResourceNames {
         if names.is_empty() {
             return Err("API discovery has not finished".to_owned());
         }
-        let experimental = (*kind == listener_set()).then(x_listener_set);
-        let kinds = [Some(kind), experimental.as_ref()];
-        let served = kinds.into_iter().flatten();
-        let served = served.filter_map(|kind| names.get_key_value(kind));
+        let served = names
+            .iter()
+            .filter(|(own, _)| (*own).clone().canonical() == *kind);
         Ok(served
             .map(|(kind, name)| (kind.group.to_string(), name.clone()))
             .collect())
     }
-}
-
-fn listener_set() -> GroupKind {
-    GroupKind::new(groups::GATEWAY, "ListenerSet")
-}
-
-fn x_listener_set() -> GroupKind {
-    GroupKind::new(groups::GATEWAY_X, "XListenerSet")
 }
 
 impl ReviewClient {

@@ -172,15 +172,12 @@ impl Published {
             }
             self.of_file.insert((*path).clone(), objects);
         }
-        let before = now.len();
-        let count = kept.len();
+        let mut is_hidden = false;
         // Of later files first, as of readable objects.
         for object in kept.into_iter().rev() {
-            if !now.contains(&object) {
-                now.insert(object);
-            }
+            is_hidden |= !now.insert(object);
         }
-        self.is_clean = problems.is_empty() && now.len() == before + count;
+        self.is_clean = problems.is_empty() && !is_hidden;
         self.schemas = schemas;
         self.schemas.forget_decoded();
         (self.replace(now), problems)
@@ -278,13 +275,7 @@ impl Published {
 /// Returns whether two objects with the same key are equal, except for their lines: one more line at the top of a file
 /// is not a change of all that is in it. All fields of an object are read from its body.
 fn is_same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
-    let file = |object: &Object| {
-        object
-            .location
-            .as_ref()
-            .map(|location| location.file.clone())
-    };
-    Arc::ptr_eq(a, b) || (a.body == b.body && file(a) == file(b))
+    Arc::ptr_eq(a, b) || (a.body == b.body && !b.is_moved_from(a))
 }
 
 fn duplicate(name: &str, item: &Item, earlier: &Object) -> Problem {

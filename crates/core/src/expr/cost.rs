@@ -58,14 +58,14 @@ pub(super) enum Part<'v> {
     Measured(&'v Extent),
 }
 
-/// Where an expression is, and the work of naming it.
-enum Place<'v> {
+/// The part of a variable that an expression names, with the work of naming it.
+enum NamedPart<'v> {
     /// A part of a variable.
-    At(u64, Part<'v>),
+    Found(u64, Part<'v>),
     /// A variable has no such part, or it only matters whether it has.
     Missing(u64),
-    /// Not a part of a variable that can be known before the expression runs.
-    Elsewhere,
+    /// The expression names no part that can be known before it runs.
+    Computed,
 }
 
 /// The variables in scope.
@@ -174,17 +174,17 @@ impl Extent {
     }
 }
 
-impl<'v> Place<'v> {
+impl<'v> NamedPart<'v> {
     fn of(work: u64, part: Option<Part<'v>>) -> Self {
-        part.map_or(Self::Missing(work), |part| Self::At(work, part))
+        part.map_or(Self::Missing(work), |part| Self::Found(work, part))
     }
 
-    /// The place of a field of what is here, named by more work.
+    /// A field of the part, named by more work.
     fn field(self, more: u64, name: &str) -> Self {
         match self {
-            Self::At(work, part) => Self::of(work + more, part.field(name)),
+            Self::Found(work, part) => Self::of(work + more, part.field(name)),
             Self::Missing(work) => Self::Missing(work + more),
-            Self::Elsewhere => Self::Elsewhere,
+            Self::Computed => Self::Computed,
         }
     }
 }
@@ -241,10 +241,10 @@ fn measured(value: &Value) -> u64 {
 
 impl<'s, 'v> Scope<'s, 'v> {
     fn of(&self, expr: &Expr) -> Bound<'v> {
-        match self.place(expr) {
-            Place::At(work, part) => return Bound::known(work, part),
-            Place::Missing(work) => return Bound::small(work),
-            Place::Elsewhere => {}
+        match self.named_part(expr) {
+            NamedPart::Found(work, part) => return Bound::known(work, part),
+            NamedPart::Missing(work) => return Bound::small(work),
+            NamedPart::Computed => {}
         }
         let bound = match expr {
             Expr::Unspecified => Bound::small(1),
@@ -269,36 +269,36 @@ impl<'s, 'v> Scope<'s, 'v> {
         bound
     }
 
-    /// Where an expression is that names a part of a variable: without its size, which only the whole name needs.
-    fn place(&self, expr: &Expr) -> Place<'v> {
+    /// The part of a variable that an expression names: without its size, which only the whole name needs.
+    fn named_part(&self, expr: &Expr) -> NamedPart<'v> {
         match expr {
             Expr::Ident(name) => {
                 let mut in_loop = self.in_loop.iter().flatten();
                 if in_loop.any(|(own, _)| own == name) {
-                    return Place::Elsewhere;
+                    return NamedPart::Computed;
                 }
                 let mut variables = self.variables.iter();
                 let found = variables.find(|(own, _)| own == name);
-                Place::of(1, found.map(|(_, part)| *part))
+                NamedPart::of(1, found.map(|(_, part)| *part))
             }
-            Expr::Select(select) => match self.place(&select.operand.expr) {
-                Place::At(work, _) if select.test => Place::Missing(work + 1),
-                place => place.field(1, &select.field),
+            Expr::Select(select) => match self.named_part(&select.operand.expr) {
+                NamedPart::Found(work, _) if select.test => NamedPart::Missing(work + 1),
+                part => part.field(1, &select.field),
             },
             Expr::Call(call) if call.func_name == operators::INDEX => match &*call.args {
                 [of, index] => match &index.expr {
                     Expr::Literal(LiteralValue::String(name)) => {
-                        self.place(&of.expr).field(2, name.inner())
+                        self.named_part(&of.expr).field(2, name.inner())
                     }
-                    _ => Place::Elsewhere,
+                    _ => NamedPart::Computed,
                 },
-                _ => Place::Elsewhere,
+                _ => NamedPart::Computed,
             },
-            _ => Place::Elsewhere,
+            _ => NamedPart::Computed,
         }
     }
 
-    /// A variable of the loop around; all others have a place.
+    /// A variable of the loop around; all others are named parts.
     fn variable(&self, name: &str) -> Bound<'v> {
         let mut in_loop = self.in_loop.iter().flatten();
         let size = in_loop.find(|(own, _)| *own == name).map(|(_, size)| *size);
@@ -380,11 +380,11 @@ impl<'s, 'v> Scope<'s, 'v> {
             largest: std::cell::Cell::new(0),
         };
         let list = match &inner.iter_range.expr {
-            Expr::Call(sorting) => sorting.args.first().map(|list| self.place(&list.expr)),
+            Expr::Call(sorting) => sorting.args.first().map(|list| self.named_part(&list.expr)),
             _ => None,
         };
         let largest_item = match list {
-            Some(Place::At(_, list)) => list.largest_item(),
+            Some(NamedPart::Found(_, list)) => list.largest_item(),
             _ => 0,
         };
         let largest_item = if largest_item == 0 {

@@ -276,6 +276,13 @@ fn is_standard(group: &str, kind: &str) -> bool {
 }
 
 impl Object {
+    /// Whether the object was read from another file than an earlier version of it.
+    pub fn is_moved_from(&self, before: &Self) -> bool {
+        let [before, now] = [before, self].map(|object| object.location.as_ref());
+        let files = before.zip(now);
+        files.is_some_and(|(before, now)| before.file != now.file)
+    }
+
     /// Creates an object without labels, annotations, creation time and generation.
     pub fn new(key: ObjectKey, body: impl Into<Body>) -> Self {
         Self {

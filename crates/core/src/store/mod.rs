@@ -467,11 +467,7 @@ fn normalize_key(key: ObjectKey) -> ObjectKey {
 /// Returns how two versions of an object differ. `None` if they are equal but for the `resourceVersion`, which changes
 /// with each write, and for the line in the same file.
 fn difference(old: &Object, new: &Object) -> Option<ChangeKind> {
-    let is_moved = match (&old.location, &new.location) {
-        (Some(before), Some(now)) => before.file != now.file,
-        _ => false,
-    };
-    let same = !is_moved
+    let same = !new.is_moved_from(old)
         && old.labels == new.labels
         && old.created == new.created
         && old.generation == new.generation
