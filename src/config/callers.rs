@@ -70,6 +70,13 @@ callers:
                 "`maxConcurrency` is 0",
             ),
             ("names: [a], services: [envoy], kind: [A.x]", "kind"),
+            // Before, what was commented out below a name meant everything.
+            ("names: [a], services: [envoy], prefixes: ", "has no value"),
+            ("names: [a], services: [envoy], kinds: null", "has no value"),
+            (
+                "names: [a], services: [envoy], maxConcurrency: ~",
+                "has no value",
+            ),
         ] {
             let text = format!("callers: [{{{rule}}}]");
             let errors = parse(&text).map(drop).unwrap_err().join("\n");

@@ -398,11 +398,12 @@ impl ServeSettings {
                 address.port()
             ));
         }
-        let has_rules = self.callers.is_some() || !self.insight_sans.is_empty();
+        let lists = [&self.insight_sans, &self.data_plane_sans];
+        let has_rules = self.callers.is_some() || lists.iter().any(|list| !list.is_empty());
         if has_rules && self.insight_auth != InsightAuth::Kubernetes {
             return Err(
-                "`--console-listen` would show everything to each process on this machine, while `--callers` or \
-                 `--insight-san` restrict who may ask: set `--insight-auth kubernetes`, so that the console requires a token"
+                "`--console-listen` would show everything to each process on this machine, while `--callers`, \
+                 `--insight-san` or `--data-plane-san` restrict who may ask: set `--insight-auth kubernetes`, so that the console requires a token"
                     .to_owned(),
             );
         }

@@ -103,12 +103,15 @@ fn the_console_is_on_loopback_and_shows_no_more_than_certificates_permit() {
         client_ca: Some("ca.crt".into()),
     });
     restricted.check().unwrap();
+    let mut of_proxies = restricted.clone();
+    of_proxies.data_plane_sans = vec!["proxy.svc".to_owned()];
     restricted.insight_sans = vec!["ana.svc".to_owned()];
     for (invalid, expected) in [
         (console("0.0.0.0:1"), "kubectl port-forward"),
         (console("unix:/x"), "is a Unix socket"),
         (console("nowhere"), "--console-listen: `nowhere`"),
         (restricted, "--insight-auth kubernetes"),
+        (of_proxies, "--insight-auth kubernetes"),
     ] {
         let errors = invalid.check().unwrap_err();
         assert!(

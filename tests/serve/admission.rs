@@ -147,16 +147,21 @@ impl WebhookServer {
         Ok((status, body.to_owned()))
     }
 
-    /// The warnings about a change.
-    async fn warnings(&self, ca: &Ca, operation: &str, object: &Value) -> Vec<String> {
+    /// What a change is answered with.
+    async fn response(&self, ca: &Ca, operation: &str, object: &Value) -> Value {
         let (status, body) = self
             .send(ca, None, &posted(&review(operation, object)))
             .await
             .unwrap();
         assert_eq!(status, 200, "{body}");
         let answer: Value = serde_json::from_str(&body).unwrap();
-        let response = &answer["response"];
         assert_eq!(answer["kind"], "AdmissionReview");
+        answer["response"].clone()
+    }
+
+    /// The warnings about a change.
+    async fn warnings(&self, ca: &Ca, operation: &str, object: &Value) -> Vec<String> {
+        let response = self.response(ca, operation, object).await;
         assert_eq!(
             (&response["uid"], &response["allowed"]),
             (&json!("705"), &json!(true))
@@ -315,6 +320,91 @@ fn object(file: &str, kind: &str, name: &str) -> Value {
     found
         .find(|value| value["kind"] == kind && value["metadata"]["name"] == name)
         .unwrap()
+}
+
+/// Before, only paths whose answers change were checked, and an object that is nested deep got around all assertions.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
+    let assertion = |name: &str, paths: &str, condition: &str| {
+        format!(
+            "---\napiVersion: entail.dev/v1alpha1\nkind: ClusterEffectivePolicyAssertion\nmetadata: {{name: {name}}}\n\
+             spec: {{enforce: true, policies: {{retry: RetryPolicy}}, paths: {{{paths}}}, expect: {{cel: \"{condition}\"}}}}\n"
+        )
+    };
+    let named = "route.name != 'bread' || (has(route.labels) && has(route.labels.owner))";
+    let texts = [
+        assertion("owners", "kinds: [HTTPRoute]", named),
+        assertion("no-filters", "", "!has(rule.filters)"),
+        assertion("no-secret", "hostnames: [secret.bakery.example]", "false"),
+        assertion(
+            "none-is-odd",
+            "gateways: {matchLabels: {odd: 'yes'}}",
+            "false",
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut bread = object("routes.yaml", "HTTPRoute", "bread");
+    bread["metadata"]["labels"] = json!({"owner": "ana"});
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let routes = std::fs::read_to_string(bakery().join("routes.yaml")).unwrap();
+    let labelled = "  name: bread\n  labels: {owner: ana}\n";
+    file(
+        "routes.yaml",
+        &routes.replacen("  name: bread\n", labelled, 1),
+    );
+    file("assertions.yaml", &texts.concat());
+    let (ca, own) = (Ca::new(), folder.path().to_owned());
+    let server = WebhookServer::start(&ca, |settings| {
+        let shared = [
+            "00-namespaces.yaml",
+            "crds",
+            "gateways.yaml",
+            "policies",
+            "profiles.yaml",
+            "services.yaml",
+        ];
+        settings.inputs.manifests = shared.map(|name| bakery().join(name)).into();
+        settings.inputs.manifests.push(own);
+    })
+    .await;
+    let gateway = object("gateways.yaml", "Gateway", "storefront");
+    let changed = |object: &Value, at: &str, value: Value| {
+        let mut object = object.clone();
+        let (parent, field) = at.rsplit_once('/').unwrap();
+        object.pointer_mut(parent).unwrap()[field] = value;
+        object
+    };
+    let nested = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
+    for (name, object) in [
+        ("owners", changed(&bread, "/metadata/labels", json!({}))),
+        (
+            "no-filters",
+            changed(&bread, "/spec/rules/0/filters", json!([])),
+        ),
+        (
+            "no-secret",
+            changed(&bread, "/spec/hostnames", json!(["secret.bakery.example"])),
+        ),
+        (
+            "none-is-odd",
+            changed(&gateway, "/metadata/labels", json!({"odd": "yes"})),
+        ),
+        ("cannot be checked", changed(&bread, "/spec/nested", nested)),
+    ] {
+        let response = server.response(&ca, "UPDATE", &object).await;
+        let message = response["status"]["message"].to_string();
+        assert_eq!(response["allowed"], json!(false), "{name}: {response}");
+        assert!(message.contains(name), "{name}: {message}");
+    }
+    // What none of them reads is allowed.
+    let other = changed(
+        &bread,
+        "/metadata/labels",
+        json!({"owner": "ben", "more": "1"}),
+    );
+    let response = server.response(&ca, "UPDATE", &other).await;
+    assert_eq!(response["allowed"], json!(true), "{response}");
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! The assertions that a change would break: only paths whose answers differ, and those below them, are checked.
+//! The assertions that a change would break: only paths whose answers differ or that go through the changed object, and
+//! those below them, are checked.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::verdict::{VerdictId, Verdicts};
 use crate::insight::{AccessScope, Budget};
 use crate::snapshot::Snapshot;
 use entail_core::engine::{PathEngine, StateId};
-use entail_core::model::{InternalError, ObjectKey, OrInternal, PathName};
+use entail_core::model::{InternalError, NodeKey, ObjectKey, OrInternal, PathName, groups};
 use entail_core::topology::{ListedPath, TrieNodeId, WalkControl};
 
 /// An assertion that holds on some paths before a change and not after it.
@@ -37,8 +38,64 @@ struct Side<'a> {
     known: HashMap<(StateId, PathContext), VerdictId>,
 }
 
+/// An assertion of a snapshot that may deny changes in a namespace, if there is one.
+pub fn enforced_in(snapshot: &Snapshot, namespace: &str) -> Option<ObjectKey> {
+    let all = AccessScope::default();
+    let world = snapshot.engine().world();
+    let mut within = within_limits(assertions_of(snapshot, &all));
+    let found = within.find(|(is_within, object)| {
+        let owner = &*object.key.namespace;
+        *is_within
+            && (owner.is_empty() || owner == namespace)
+            && Assertion::read(object, world, &all).is_ok_and(|read| read.enforce)
+    });
+    found.map(|(_, object)| object.key.clone())
+}
+
+/// Returns the names of the paths that go through an object, or a Namespace, from where they do. An assertion may read the
+/// object itself, so that it breaks where no answer differs. Empty for policies.
+///
+/// # Errors
+/// A trie node is missing.
+pub fn paths_through(
+    engine: &PathEngine,
+    object: &ObjectKey,
+    budget: &Budget,
+) -> Result<Vec<String>, InternalError> {
+    let (topology, trie) = (engine.world().topology(), engine.trie());
+    let is_namespace = object.kind.is(groups::CORE, "Namespace");
+    if !is_namespace && topology.node(&NodeKey::whole(object.clone())).is_none() {
+        return Ok(Vec::new());
+    }
+    let (mut found, mut failed) = (Vec::new(), None);
+    let mut visit = |path: &ListedPath<'_, ()>| {
+        let last = path.resolved.last().or_internal("the end of a path");
+        let own = match last.and_then(|id| trie.node(*id)) {
+            Ok(node) => &topology.key(node.node).object,
+            Err(error) => {
+                failed = Some(error);
+                return WalkControl::Stop;
+            }
+        };
+        if !budget.step() {
+            return WalkControl::Stop;
+        }
+        let is_on_it = match is_namespace {
+            true => own.namespace == object.name,
+            false => own == object,
+        };
+        if !is_on_it {
+            return WalkControl::Descend;
+        }
+        found.push(path.name.to_owned());
+        WalkControl::SkipChildren
+    };
+    trie.list(None, (), |(), _| Some(()), &mut visit);
+    failed.map_or(Ok(found), Err)
+}
+
 /// Returns the assertions of a snapshot that a change breaks, in the order of assertions. `after` is the world after the
-/// change, and `changed` the names of the paths whose answers differ there or that are new.
+/// change, and `changed` the names of the paths whose answers differ there, that are new, or that go through what changed.
 ///
 /// # Errors
 /// A trie node or a state is missing.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tonic::{Request, Status};
 
 use crate::insight::AccessScope;
 use crate::server::access::rules::{AccessRules, CallerAccess, caller_name};
 use crate::server::admission::concurrency::Permits;
 use crate::server::admission::connections::{ClientAddress, ConnectionEntry};
-use crate::server::tls::certificates::Certificates;
+use crate::server::tls::certificates::{Certificates, expiry};
 use crate::server::transport::request_counters::RpcService;
 
 /// The caller at the other end of a connection.
@@ -38,6 +38,9 @@ struct TlsIdentity {
     access: CallerAccess,
     /// Generation of the certificates that last verified the chain.
     verified_generation: AtomicU64,
+    /// When the next certificate of the chain expires, in seconds since the Unix epoch: the chain must be verified again
+    /// then. Callers may send certificates that are not needed.
+    next_expiry: AtomicU64,
 }
 
 /// Error of a request that access control denies.
@@ -141,6 +144,7 @@ impl Peer {
         let identity = TlsIdentity {
             access: callers.access(chain.first()),
             certificates,
+            next_expiry: AtomicU64::new(next_expiry(&chain, UnixTime::now())),
             chain,
             verified_generation: AtomicU64::new(generation),
         };
@@ -148,7 +152,8 @@ impl Peer {
     }
 
     /// Checks that the caller may call a service. Verifies the certificate again if the trusted CAs
-    /// have changed since the last check, so that revoked trust also applies to open connections.
+    /// have changed since the last check, so that revoked trust also applies to open connections, and if a certificate
+    /// of its chain has expired.
     ///
     /// # Errors
     /// Returns an error if the certificate is no longer valid or no access rule permits the call.
@@ -156,18 +161,38 @@ impl Peer {
         let Some(identity) = &self.0.identity else {
             return Ok(());
         };
-        let trust = identity.certificates.current();
-        if identity.verified_generation.load(Ordering::Relaxed) != trust.generation {
-            if !trust.verifies(&identity.chain) {
-                return Err(AccessError::Unauthenticated);
-            }
-            identity
-                .verified_generation
-                .store(trust.generation, Ordering::Relaxed);
+        if !identity.is_verified(UnixTime::now()) {
+            return Err(AccessError::Unauthenticated);
         }
         let is_allowed = identity.access.covers(service);
         is_allowed.then_some(()).ok_or(AccessError::Denied)
     }
+}
+
+impl TlsIdentity {
+    /// Whether the current CAs verify the chain. It is verified again only if something may have changed.
+    fn is_verified(&self, now: UnixTime) -> bool {
+        let trust = self.certificates.current();
+        let is_of_now = self.verified_generation.load(Ordering::Relaxed) == trust.generation;
+        if is_of_now && now.as_secs() <= self.next_expiry.load(Ordering::Relaxed) {
+            return true;
+        }
+        if !trust.verifies(&self.chain) {
+            return false;
+        }
+        let next = next_expiry(&self.chain, now);
+        self.next_expiry.store(next, Ordering::Relaxed);
+        self.verified_generation
+            .store(trust.generation, Ordering::Relaxed);
+        true
+    }
+}
+
+/// When the next certificate of a chain expires, in seconds since the Unix epoch.
+fn next_expiry(chain: &[CertificateDer<'static>], now: UnixTime) -> u64 {
+    let expiries = chain.iter().filter_map(expiry);
+    let to_come = expiries.filter(|expiry| *expiry >= now.as_secs());
+    to_come.min().unwrap_or(u64::MAX)
 }
 
 /// Returns the caller of a request.

@@ -3,7 +3,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
@@ -82,9 +83,21 @@ pub struct AccessRulesDocument {
 struct AccessRuleDocument {
     names: Vec<String>,
     services: Vec<ServiceName>,
+    #[serde(default, deserialize_with = "written")]
     prefixes: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "written")]
     kinds: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "written")]
     max_concurrency: Option<usize>,
+}
+
+/// Reads a field that is written: a null is no value, because only a field that is left out means everything.
+fn written<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    field: D,
+) -> Result<Option<T>, D::Error> {
+    let value = Option::deserialize(field)?;
+    let no_value = || D::Error::custom("the field has no value: write one, or leave the field out");
+    value.map(Some).ok_or_else(no_value)
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

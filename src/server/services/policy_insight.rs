@@ -15,10 +15,11 @@ use crate::insight::{
     Failure, Visibility, VisibleParts, check_assertions, explain, get_topology, list_affected,
     list_findings, list_paths, list_policies, preview_change, server_status,
 };
-use crate::server::access::peer::peer_of;
+use crate::server::access::peer::{AccessError, peer_of};
 use crate::server::access::review::{CallerVisibility, TokenAuthenticator};
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::services::status::{status_of, within};
+use crate::server::transport::request_counters::RpcService;
 use crate::server::{Limits, ServiceContext};
 use crate::snapshot::Snapshot;
 
@@ -185,6 +186,9 @@ impl PolicyInsightService for PolicyInsightHandler {
             generation.mark_unchanged();
             // Each time with the rights that the caller has then.
             let again = Request::from_parts(metadata.clone(), extensions.clone(), message.clone());
+            let peer = peer_of(&again)?;
+            peer.authorize(RpcService::Insight)
+                .map_err(AccessError::status)?;
             let query = move |snapshot: &Snapshot, request: &_, visibility: &dyn Visibility| {
                 check_assertions(snapshot, request, change, visibility)
             };

@@ -286,7 +286,7 @@ fn expiries(
 }
 
 /// Returns when a certificate expires, in seconds since the Unix epoch.
-fn expiry(certificate: &CertificateDer<'static>) -> Option<u64> {
+pub fn expiry(certificate: &CertificateDer<'static>) -> Option<u64> {
     // The parser tells the time of expiry only in the error of a verification after it, which it checks before anything
     // else.
     let certificate = EndEntityCert::try_from(certificate).ok()?;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::insight::{ObjectChange, shortened};
+use crate::source::bounded_value::{BoundedValue, Cut};
 use entail_core::model::GroupKind;
 
 /// The version of the messages.
@@ -23,6 +24,8 @@ pub(super) struct Review {
     pub change: Option<ObjectChange>,
     /// The object after the change, or before it is deleted.
     pub object: Value,
+    /// Why not all of the object was read, if something was left out.
+    pub cut: Option<Cut>,
 }
 
 #[derive(Deserialize)]
@@ -43,10 +46,31 @@ struct AdmissionRequest {
     #[serde(default)]
     namespace: String,
     operation: String,
+}
+
+/// The part of a review that holds the object after the change.
+#[derive(Deserialize)]
+struct WithObject {
+    request: ObjectOf,
+}
+
+#[derive(Deserialize)]
+struct ObjectOf {
     #[serde(default)]
-    object: Value,
+    object: BoundedValue,
+}
+
+/// The part of a review that holds the object before it is deleted.
+#[derive(Deserialize)]
+struct WithOldObject {
+    request: OldObjectOf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OldObjectOf {
     #[serde(default)]
-    old_object: Value,
+    old_object: BoundedValue,
 }
 
 #[derive(Deserialize)]
@@ -62,9 +86,9 @@ impl Review {
     /// # Errors
     /// The text is no review of this version.
     pub fn parse(text: &[u8], now: &str) -> Result<Self, String> {
-        let review: AdmissionReview =
-            // The error repeats texts of the review.
-            serde_json::from_slice(text).map_err(|error| shortened(&error.to_string()).into_owned())?;
+        // The error repeats texts of the review.
+        let malformed = |error: serde_json::Error| shortened(&error.to_string()).into_owned();
+        let review: AdmissionReview = serde_json::from_slice(text).map_err(malformed)?;
         if review.api_version != API_VERSION || review.kind != "AdmissionReview" {
             return Err(format!("not an AdmissionReview of {API_VERSION}"));
         }
@@ -79,10 +103,17 @@ impl Review {
             _ => None,
         };
         let kind = GroupKind::new(request.kind.group.as_str(), request.kind.kind.as_str());
-        let mut object = match change {
-            Some(ObjectChange::Deleted) => request.old_object,
-            _ => request.object,
+        // Of the two objects, the other one would take memory for nothing.
+        let object = match change {
+            Some(ObjectChange::Deleted) => {
+                serde_json::from_slice(text).map(|read: WithOldObject| read.request.old_object)
+            }
+            _ => serde_json::from_slice(text).map(|read: WithObject| read.request.object),
         };
+        let BoundedValue {
+            value: mut object,
+            cut,
+        } = object.map_err(malformed)?;
         // The request about a Namespace names it as its own namespace.
         if !kind.is("", "Namespace") {
             complete(&mut object, "namespace", || request.namespace.clone());
@@ -101,6 +132,7 @@ impl Review {
             is_subresource: !request.sub_resource.is_empty(),
             change,
             object,
+            cut,
         })
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde_json::Value;
 use tonic::Status;
 
 use super::counters::{ReviewCounters, ReviewOutcome};
@@ -15,7 +16,8 @@ use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
 use crate::insight::{
     BrokenAssertion, Budget, ChangeEffect, ChangedObject, MAX_WARNINGS, NameScope, ObjectChange,
-    Visibility, broken_by, broken_warning, today, unread_assertions, warning_line, warnings,
+    Visibility, broken_by, broken_warning, enforced_in, paths_through, today, unread_assertions,
+    warning_line, warnings,
 };
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::admission::connections::ClientAddress;
@@ -229,6 +231,12 @@ impl Reviewer {
         if !follows(snapshot.world(), kind) {
             return Step::Answered(Verdict::silent());
         }
+        if let Some(cut) = review.cut {
+            let namespace = review.object.pointer("/metadata/namespace");
+            let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
+            let enforced = enforced_in(&snapshot, namespace);
+            return Step::Answered(Verdict::not_readable(&cut.message(), enforced.as_ref()));
+        }
         let applied = match self.apply(snapshot, review, change) {
             Ok(Some(applied)) => applied,
             Ok(None) => return Step::Answered(Verdict::silent()),
@@ -343,6 +351,25 @@ impl Verdict {
         }
     }
 
+    /// The object exceeds the bounds. If an assertion is enforced, the change is denied: nobody gets around an assertion by
+    /// the shape of an object.
+    fn not_readable(why: &str, enforced: Option<&ObjectKey>) -> Self {
+        let unknown = Self::unknown(&format!("the object is {why}"));
+        let denial = enforced.map(|assertion| {
+            warning_line(&format!(
+                "`{assertion}` is enforced, and it cannot be checked: the object is {why}"
+            ))
+        });
+        match denial {
+            Some(_) => Self {
+                outcome: ReviewOutcome::Denied,
+                warnings: Vec::new(),
+                denial,
+            },
+            None => unknown,
+        }
+    }
+
     fn not_in_time() -> Self {
         Self {
             outcome: ReviewOutcome::NotComputed,
@@ -398,7 +425,10 @@ fn broken(
         return Err("too many paths change".to_owned());
     }
     let changed = differences.changes.iter().flat_map(|change| &change.paths);
-    let changed = changed.chain(&differences.paths_added).map(String::as_str);
+    let through = paths_through(effect.after.paths(), &applied.key, &within.0);
+    let through = through.map_err(|error| error.to_string())?;
+    let changed = changed.chain(&differences.paths_added).chain(&through);
+    let changed = changed.map(String::as_str);
     let day = (today(), &*within.0);
     let broken = broken_by(&applied.snapshot, effect.after.paths(), changed, day);
     let broken = broken.map_err(|error| error.to_string())?;
@@ -454,7 +484,7 @@ fn follows(world: &World, kind: &GroupKind) -> bool {
 #[cfg(test)]
 mod tests {
     use entail_core::model::{KindState, SourceState};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::snapshot::Version;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::kind_watch::KindUpdate;
 use super::listed_object::ListedObject;
 use super::{ObjectParts, WatchFilter};
-use crate::source::object::{InvalidObject, parse_object, too_deep, unreadable_object};
+use crate::source::object::{InvalidObject, parse_object, unreadable_object};
 use entail_core::model::{GroupKind, Object, ObjectKey};
 
 /// Converts lists and events to [`KindUpdate`]s.
@@ -103,7 +103,7 @@ impl ObjectDecoder {
 /// Parses an object. Items of lists have no `apiVersion` and `kind`, so these are added first. One that cannot be read is
 /// known by its name, if it has one.
 fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>, String> {
-    let is_cut = listed.is_cut;
+    let cut = listed.cut;
     let name = listed.name_any();
     let mut value = listed.value;
     if let Value::Object(fields) = &mut value {
@@ -112,12 +112,12 @@ fn parse(listed: ListedObject, resource: &ApiResource) -> Result<Option<Object>,
     }
     let message = |reason: &str| format!("cannot be read: {reason}");
     match parse_object(value, None) {
-        Ok(object) => Ok(object.map(|object| match is_cut {
-            true => Object {
-                unreadable: Some(message(&format!("it is {}", too_deep())).into()),
+        Ok(object) => Ok(object.map(|object| match cut {
+            Some(cut) => Object {
+                unreadable: Some(message(&format!("it is {}", cut.message())).into()),
                 ..object
             },
-            false => object,
+            None => object,
         })),
         Err(InvalidObject {
             key: Some(key),

@@ -6,6 +6,7 @@
 //! `tests/manifests/kubectl` compares both readers.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -19,6 +20,7 @@ use serde_saphyr::{
 use super::json;
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
+use crate::source::bounded_value::{containers_of_text, too_many_containers};
 use crate::source::object::MAX_DEPTH;
 
 /// A parsed document.
@@ -67,6 +69,12 @@ struct Reader<'t> {
     text: &'t str,
 }
 
+thread_local! {
+    /// The lists and mappings that may follow in the document that is read. The library reads by types alone, which cannot
+    /// carry a counter.
+    static CONTAINERS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
 /// Parses a text with one document. Lines count from 1 at its beginning.
 ///
 /// # Errors
@@ -85,10 +93,19 @@ pub(super) fn yaml(text: &str, limits: Limits) -> Result<Document, DocumentError
     let mut left = limits.bytes();
     let mut padding = Padding::default();
     loop {
-        let error = match serde_saphyr::from_str_with_options::<Node<'_>>(&text, options(limits)) {
+        CONTAINERS.set(Some(containers_of_text(text.len())));
+        let read = serde_saphyr::from_str_with_options::<Node<'_>>(&text, options(limits));
+        let left_over = CONTAINERS.take();
+        let error = match read {
             Ok(node) => return finish(node, &text),
             Err(error) => error,
         };
+        if left_over == Some(0) {
+            return Err(DocumentError {
+                message: too_many_containers(text.len()),
+                ..refusal(&error, limits)
+            });
+        }
         // The total work is bounded by that for a document of the maximum size.
         left = left.saturating_sub(text.len().max(1));
         match padding
@@ -272,6 +289,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Content<'de>, A::Error> {
         let mut members = Vec::new();
+        count_container()?;
         while let Some(member) = access.next_element()? {
             members.push(member);
         }
@@ -280,10 +298,24 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content<'de>, A::Error> {
         let mut entries = Vec::new();
+        count_container()?;
         while let Some(entry) = access.next_entry()? {
             entries.push(entry);
         }
         Ok(Content::Mapping(entries))
+    }
+}
+
+/// Counts a list or a mapping of the document that is read.
+fn count_container<E: serde::de::Error>() -> Result<(), E> {
+    let Some(left) = CONTAINERS.get() else {
+        return Ok(());
+    };
+    let less = left.checked_sub(1);
+    CONTAINERS.set(Some(less.unwrap_or(0)));
+    match less {
+        Some(_) => Ok(()),
+        None => Err(E::custom("too many lists and mappings")),
     }
 }
 

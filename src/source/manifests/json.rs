@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::limits::Limits;
+use crate::source::bounded_value::containers_of_text;
 use crate::source::object::MAX_DEPTH;
 
 /// Maximum length of a key. In YAML, a key that is followed by `:` has at most 1 024 characters.
@@ -23,6 +24,8 @@ struct Nested<'d> {
     levels: usize,
     /// The number of values that may follow.
     values: &'d Cell<usize>,
+    /// The number of lists and maps that may follow.
+    containers: &'d Cell<usize>,
 }
 
 /// Reads a document that is a JSON object. `None` if it is not, or has to be read as YAML.
@@ -41,6 +44,7 @@ pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
     let nested = Nested {
         levels: MAX_DEPTH,
         values: &Cell::new(limits.values()),
+        containers: &Cell::new(containers_of_text(text.len())),
     };
     let mut json = serde_json::Deserializer::from_str(content);
     let value = nested.deserialize(&mut json).ok()?;
@@ -58,8 +62,11 @@ pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
 }
 
 impl Nested<'_> {
-    /// What is one level below.
+    /// What is one level below, in a list or map.
     fn below<E: Error>(self) -> Result<Self, E> {
+        let left = self.containers.get().checked_sub(1);
+        self.containers
+            .set(left.ok_or_else(|| E::custom("too many lists and maps"))?);
         let levels = self.levels.checked_sub(1);
         let levels = levels.ok_or_else(|| E::custom("too deep"))?;
         Ok(Self { levels, ..self })

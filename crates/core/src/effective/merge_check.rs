@@ -2,7 +2,7 @@
 
 use super::{AttachmentChain, PolicyKind};
 use crate::merge::{FoldDetail, Layer, Stack, StackGroup, fold};
-use crate::profile::{Policy, TargetKind};
+use crate::profile::{Policy, Refusal, TargetKind};
 use crate::topology::NodeId;
 
 /// The message for a policy that, merged with others, sets fields that exclude each other (specification 5.12).
@@ -63,12 +63,20 @@ impl PolicyKind {
 
     /// Why a policy cannot be on a target with the result of the stack that it is the last of.
     fn merged_refusal(&self, target: &TargetKind, stack: &Stack<'_>) -> Option<String> {
+        let layers = stack.groups.iter().map(|group| group.layers.len());
+        if layers.sum::<usize>() < 2 {
+            return None;
+        }
         let folded = fold(&self.profile, self.schemas(), stack, FoldDetail::Merged);
         let refusal = target.refusal(folded.spec.as_ref()?.as_object()?)?;
         let kind = &target.kind;
-        Some(format!(
-            "merged with less specific policies, it has {refusal}, which a policy that targets `{kind}` cannot have"
-        ))
+        let why = match refusal {
+            Refusal::Has(what) => {
+                format!("it has {what}, which a policy that targets `{kind}` cannot have")
+            }
+            Refusal::Says(what) => what,
+        };
+        Some(format!("merged with less specific policies, {why}"))
     }
 
     /// Why no reference of an attached policy is accepted: its own rules are refused on all of its targets

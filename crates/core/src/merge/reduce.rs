@@ -55,7 +55,13 @@ pub(super) fn reduce(
                 return None;
             }
             let variables = [("established", established), ("challenger", challenger)];
-            expression.evaluate(&variables).ok().map(Reduction::Both)
+            let value = expression.evaluate(&variables).ok()?;
+            // A policy of which nothing is left has no part in the value (specification 9.1).
+            Some(match value {
+                value if value == *challenger => Reduction::Challenger,
+                value if value == *established => Reduction::Established,
+                value => Reduction::Both(value),
+            })
         }
     }
 }

@@ -163,9 +163,19 @@ pub(super) struct TargetDoc {
     #[serde(default)]
     pub(super) without: Vec<String>,
     #[serde(default)]
+    pub(super) validations: Vec<ValidationDoc>,
+    #[serde(default)]
     pub(super) merged: bool,
     #[serde(default)]
     pub(super) namespaces: TargetNamespaces,
+}
+
+/// A condition of the rules, named as in `x-kubernetes-validations` of a CRD.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ValidationDoc {
+    pub(super) rule: String,
+    pub(super) message: String,
 }
 
 /// Whether policies that are being deleted count.
@@ -316,7 +326,16 @@ pub(super) struct LimitDoc {
     pub(super) waypoint_namespace: Option<WaypointNamespace>,
     pub(super) targets: Vec<String>,
     pub(super) fields: Vec<String>,
+    pub(super) ignored: Vec<IgnoredDoc>,
     pub(super) fieldwise: bool,
+}
+
+/// Values that are left out of what the fields of a limit allow.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IgnoredDoc {
+    pub(super) path: String,
+    pub(super) beside: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

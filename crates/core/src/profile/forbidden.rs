@@ -3,14 +3,28 @@
 
 use serde_json::{Map, Value};
 
-use super::document::{ExclusiveDoc, TargetDoc};
+use super::document::{ExclusiveDoc, TargetDoc, ValidationDoc};
 use super::limits::other_field;
 use super::references::TARGET_KINDS;
 use super::settings::{dotted, dotted_list};
 use super::{
     ExclusiveFields, ForbiddenValue, Policy, PolicyClass, Profile, TargetKind, TargetKinds,
+    Validation,
 };
+use crate::expr::Expression;
 use crate::model::{FieldStep, GroupKind, Segment, Unit, groups, nearest, parse_field_path};
+
+/// The number of validations that a target can have.
+const MAX_VALIDATIONS: usize = 8;
+
+/// Why a policy cannot be on a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It has this field or value.
+    Has(String),
+    /// A rule says this.
+    Says(String),
+}
 
 impl TargetKind {
     /// A kind that policies of all contents can name as a whole.
@@ -21,6 +35,7 @@ impl TargetKind {
             ports: false,
             fields: Vec::new(),
             without: Vec::new(),
+            validations: Vec::new(),
             merged: false,
             root_only: false,
         }
@@ -29,26 +44,71 @@ impl TargetKind {
     /// Why a policy cannot be on this target with its own rules; `None` if it can (specification 2.11).
     pub fn refusal_of(&self, policy: &Policy) -> Option<String> {
         // Most targets allow everything.
-        if self.fields.is_empty() && self.without.is_empty() {
+        if !self.has_conditions() {
             return None;
         }
         let mut blocks = policy.blocks.iter();
         let refusal = blocks.find_map(|block| self.refusal(&block.rules.to_map()))?;
         let kind = &self.kind;
-        Some(format!(
-            "a policy that targets `{kind}` cannot have {refusal}"
-        ))
+        Some(match refusal {
+            Refusal::Has(what) => format!("a policy that targets `{kind}` cannot have {what}"),
+            Refusal::Says(what) => what,
+        })
     }
 
-    /// Describes the first thing in rules that a policy on this target cannot have; `None` if it can have all of
-    /// them (specification 2.11).
-    pub fn refusal(&self, rules: &Map<String, Value>) -> Option<String> {
+    /// The first thing in rules for which a policy cannot be on this target; `None` if it can (specification 2.11).
+    pub fn refusal(&self, rules: &Map<String, Value>) -> Option<Refusal> {
         if let Some(field) = other_field(rules, &self.fields) {
-            return Some(format!("the field `{field}`"));
+            return Some(Refusal::Has(format!("the field `{field}`")));
         }
         let mut forbidden = self.without.iter();
-        let found = forbidden.find(|value| is_set(rules, &value.path))?;
-        Some(format!("a value at `{}`", found.text))
+        if let Some(found) = forbidden.find(|value| is_set(rules, &value.path)) {
+            return Some(Refusal::Has(format!("a value at `{}`", found.text)));
+        }
+        let mut validations = self.validations.iter();
+        validations
+            .find_map(|validation| validation.failure(rules))
+            .map(Refusal::Says)
+    }
+
+    fn has_conditions(&self) -> bool {
+        !(self.fields.is_empty() && self.without.is_empty() && self.validations.is_empty())
+    }
+}
+
+impl Validation {
+    /// Why rules fail the validation; `None` if they pass.
+    fn failure(&self, rules: &Map<String, Value>) -> Option<String> {
+        let is_read =
+            |(name, value): &(&String, &Value)| !value.is_null() && self.rule.reads("self", name);
+        let mut read = rules.iter().filter(is_read).peekable();
+        if read.peek().is_none() && self.holds_without {
+            return None;
+        }
+        let read = read.map(|(name, value)| (name.clone(), without_nulls(value)));
+        match self.evaluate(read.collect()) {
+            Ok(true) => None,
+            Ok(false) => Some(self.message.to_string()),
+            Err(error) => Some(format!("{} (cannot be checked: {error})", self.message)),
+        }
+    }
+
+    fn evaluate(&self, read: Map<String, Value>) -> Result<bool, String> {
+        let value = self.rule.evaluate(&[("self", &Value::Object(read))])?;
+        Ok(value == Value::Bool(true))
+    }
+}
+
+/// A value without the nulls of its objects, also of those in lists: an API server does not store them.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            let set = set.map(|(name, value)| (name.clone(), without_nulls(value)));
+            Value::Object(set.collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
     }
 }
 
@@ -110,7 +170,8 @@ fn is_set(rules: &Map<String, Value>, path: &[FieldStep]) -> bool {
     }
 }
 
-fn is_set_in(value: &Value, path: &[FieldStep]) -> bool {
+/// Whether a value stands at a path below another value.
+pub(super) fn is_set_in(value: &Value, path: &[FieldStep]) -> bool {
     match path.split_first() {
         None => match value {
             Value::Null => false,
@@ -127,30 +188,68 @@ fn is_set_in(value: &Value, path: &[FieldStep]) -> bool {
     }
 }
 
+/// Parses a path of fields and `[*]`.
+///
+/// # Errors
+/// The text is none.
+pub(super) fn path_of_items(text: &str, setting: &str) -> Result<Vec<FieldStep>, String> {
+    let is_usable = |step: &FieldStep| matches!(step, FieldStep::Field(_) | FieldStep::Any);
+    let path = parse_field_path(text).filter(|path| path.iter().all(is_usable));
+    path.ok_or_else(|| format!("{setting}: `{text}` is not a path of fields and `[*]`"))
+}
+
+/// Resolves a validation.
+///
+/// # Errors
+/// The rule does not compile, or reads another variable than `self`, or the message is unusable.
+fn validation(doc: &ValidationDoc) -> Result<Validation, String> {
+    let (source, message) = (&doc.rule, &doc.message);
+    let refused = |why: &str| format!("targets.validations: `{source}` {why}");
+    let rule = Expression::compile(source).map_err(|why| refused(&why))?;
+    if rule.variables() != ["self"] {
+        return Err(refused("does not read `self` alone"));
+    }
+    if message.trim().is_empty() || message.contains(char::is_control) {
+        return Err(refused("needs a message of one line"));
+    }
+    let validation = Validation {
+        rule,
+        holds_without: true,
+        message: message.as_str().into(),
+    };
+    let holds_without = validation.evaluate(Map::new()) == Ok(true);
+    Ok(Validation {
+        holds_without,
+        ..validation
+    })
+}
+
 /// Resolves a target.
 ///
 /// # Errors
-/// A malformed path.
+/// A malformed path or validation.
 pub(super) fn target(doc: &TargetDoc) -> Result<TargetKind, String> {
-    let is_usable = |step: &FieldStep| matches!(step, FieldStep::Field(_) | FieldStep::Any);
     let without = doc.without.iter().map(|text| {
-        let path = parse_field_path(text).filter(|path| path.iter().all(is_usable));
-        let path = path.ok_or_else(|| {
-            format!("targets.without: `{text}` is not a path of fields and `[*]`")
-        })?;
         Ok(ForbiddenValue {
-            path,
+            path: path_of_items(text, "targets.without")?,
             text: text.as_str().into(),
         })
     });
     let kind = super::read::normalize_kind(&doc.group, &doc.kind);
     known_to_the_gateway_api(&kind)?;
+    if doc.validations.len() > MAX_VALIDATIONS {
+        return Err(format!(
+            "targets.validations: at most {MAX_VALIDATIONS} are allowed"
+        ));
+    }
+    let validations = doc.validations.iter().map(validation);
     Ok(TargetKind {
         kind,
         sections: doc.sections.unwrap_or(true),
         ports: doc.ports,
         fields: dotted_list(Some(&doc.fields), "targets.fields")?,
         without: without.collect::<Result<_, String>>()?,
+        validations: validations.collect::<Result<_, String>>()?,
         merged: doc.merged,
         root_only: doc.namespaces == super::document::TargetNamespaces::Root,
     })
@@ -211,7 +310,6 @@ pub(super) fn exclusive(doc: &ExclusiveDoc) -> Result<ExclusiveFields, String> {
 /// The reason for which these settings contradict the others, if there is one.
 pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     let choice = &profile.strategy_choice;
-    let conditions = |target: &TargetKind| target.fields.is_empty() && target.without.is_empty();
     let targets = match &profile.targets {
         TargetKinds::Listed(targets) => targets.as_slice(),
         TargetKinds::Any { .. } => &[],
@@ -222,8 +320,8 @@ pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
         Some(
             "targets.merged requires class Inherited, `strategy.owner: Lower`, and a strategy that no annotation chooses",
         )
-    } else if merged.any(conditions) {
-        Some("targets.merged: needs `fields` or `without`")
+    } else if merged.any(|target| !target.has_conditions()) {
+        Some("targets.merged: needs `fields`, `without` or `validations`")
     } else if !profile.exclusive.is_empty() && !inherited {
         Some("exclusive requires class Inherited")
     } else {

@@ -5,11 +5,14 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::document::LimitDoc;
+use super::document::{IgnoredDoc, LimitDoc};
+use super::forbidden::{is_set_in, path_of_items};
 use super::policy::Block;
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
-use crate::model::{Encoded, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups};
+use crate::model::{
+    Encoded, FieldStep, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups,
+};
 
 /// The number of limits that a profile can have.
 const MAX_LIMITS: usize = 16;
@@ -36,8 +39,19 @@ pub struct Limit {
     targets: Vec<GroupKind>,
     /// The fields that are rules, as paths; empty means none.
     fields: Vec<Vec<String>>,
+    /// The values among these fields that are no rules.
+    ignored: Vec<Ignored>,
     /// Whether atomic blocks are merged field by field over all levels.
     fieldwise: bool,
+}
+
+/// A value that is left out of rules.
+#[derive(Clone, Debug, PartialEq)]
+struct Ignored {
+    /// Where it stands; `[*]` stands for every item of a list.
+    path: Vec<FieldStep>,
+    /// It is left out only where there is a value here, in the same items of lists.
+    beside: Option<Vec<FieldStep>>,
 }
 
 /// A condition on a listener. Each part must be met.
@@ -306,7 +320,10 @@ impl Limit {
 
     /// Removes everything from a block that is no rule.
     fn apply(&self, profile: &Profile, block: &mut Block) {
-        let rules = keep(block.rules.encoded(), &self.fields);
+        let mut rules = keep(block.rules.encoded(), &self.fields);
+        for ignored in &self.ignored {
+            ignored.cut_out(&mut rules);
+        }
         block.rules = Rules::new(&rules);
         let fields: Vec<Unit> = self
             .fields
@@ -324,6 +341,45 @@ impl Limit {
             false => rules.is_empty(),
         };
         block.participates &= !empty;
+    }
+}
+
+impl Ignored {
+    fn cut_out(&self, rules: &mut Map<String, Value>) {
+        let mut value = Value::Object(std::mem::take(rules));
+        cut_out(&mut value, &self.path, self.beside.as_deref());
+        if let Value::Object(left) = value {
+            *rules = left;
+        }
+    }
+}
+
+/// Removes what stands at a path, if something stands at the path `beside`. Both go through the same items of lists as
+/// long as they are equal; behind that, `beside` is settled and `None`.
+fn cut_out(value: &mut Value, path: &[FieldStep], beside: Option<&[FieldStep]>) {
+    let Some((step, rest)) = path.split_first() else {
+        return;
+    };
+    let beside = match beside {
+        Some([first, below @ ..]) if first == step => Some(below),
+        Some(beside) if !is_set_in(value, beside) => return,
+        _ => None,
+    };
+    match (step, value) {
+        (FieldStep::Field(name), Value::Object(fields)) if rest.is_empty() => {
+            fields.remove(name.as_str());
+        }
+        (FieldStep::Field(name), Value::Object(fields)) => {
+            if let Some(inner) = fields.get_mut(name.as_str()) {
+                cut_out(inner, rest, beside);
+            }
+        }
+        (FieldStep::Any, Value::Array(items)) => {
+            for item in items {
+                cut_out(item, rest, beside);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -474,6 +530,7 @@ fn limit(
         let found = target(kind, targets, virtual_targets);
         found.ok_or_else(|| format!("limits.targets: `{kind}` is not a target of the kind"))
     });
+    let ignored = doc.ignored.iter().map(ignored);
     let limit = Limit {
         routes: texts(&doc.routes),
         listener: has_listener.then_some(listener),
@@ -481,15 +538,27 @@ fn limit(
         root: (root != RootCondition::default()).then_some(root),
         targets: kinds.collect::<Result<_, _>>()?,
         fields: dotted_list(Some(&doc.fields), "limits.fields")?,
+        ignored: ignored.collect::<Result<_, _>>()?,
         fieldwise: doc.fieldwise,
     };
     if limit.needed(0) == 0 && limit.targets.is_empty() {
         return Err("limits: an entry needs a condition or `targets`".to_owned());
     }
+    if !limit.ignored.is_empty() && limit.fields.is_empty() {
+        return Err("limits.ignored: needs `fields`".to_owned());
+    }
     if limit.fieldwise && limit.fields.is_empty() {
         return Err("limits.fieldwise: needs `fields`".to_owned());
     }
     Ok(limit)
+}
+
+fn ignored(doc: &IgnoredDoc) -> Result<Ignored, String> {
+    let path = |text: &String| path_of_items(text, "limits.ignored");
+    Ok(Ignored {
+        path: path(&doc.path)?,
+        beside: doc.beside.as_ref().map(path).transpose()?,
+    })
 }
 
 /// The kind of objects with a name that policies can be attached to.
@@ -567,6 +636,38 @@ mod tests {
             let rules = Rules::new(rules.as_object().unwrap());
             let kept = keep(rules.encoded(), &fields(&list));
             assert_eq!(Value::Object(kept), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn ignored_values_are_cut_out_beside_others_in_the_same_item() {
+        let rules = json!({"a": {"b": [{"x": 1, "y": {"z": 1}}, {"x": 1}, 5], "c": 1}, "d": 1});
+        for (path, beside, expected) in [
+            (
+                "a.b[*].x",
+                Some("a.b[*].y.z"),
+                json!({"a": {"b": [{"y": {"z": 1}}, {"x": 1}, 5], "c": 1}, "d": 1}),
+            ),
+            (
+                "a.b[*].y.z",
+                None,
+                json!({"a": {"b": [{"x": 1, "y": {}}, {"x": 1}, 5], "c": 1}, "d": 1}),
+            ),
+            (
+                "a.c",
+                Some("d"),
+                json!({"a": {"b": [{"x": 1, "y": {"z": 1}}, {"x": 1}, 5]}, "d": 1}),
+            ),
+            ("a.c", Some("e"), rules.clone()),
+            ("d.c", None, rules.clone()),
+        ] {
+            let doc = IgnoredDoc {
+                path: path.to_owned(),
+                beside: beside.map(str::to_owned),
+            };
+            let mut left = rules.as_object().unwrap().clone();
+            ignored(&doc).unwrap().cut_out(&mut left);
+            assert_eq!(Value::Object(left), expected, "{path} {beside:?}");
         }
     }
 

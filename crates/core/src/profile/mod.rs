@@ -28,6 +28,7 @@ pub use builtin::{built_in, built_in_sources};
 pub use checked::{Checked, CheckedBy};
 pub use delegation::{Delegation, DelegationPreference};
 pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
+pub use forbidden::Refusal;
 pub use label::PolicyLabel;
 pub use limits::{
     LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, RootTraits,
@@ -224,10 +225,23 @@ pub struct TargetKind {
     pub fields: Vec<Vec<String>>,
     /// The values that a policy which names the kind cannot have (specification 2.11).
     pub without: Vec<ForbiddenValue>,
-    /// Whether both are checked again for what becomes of the policy when it is merged (specification 2.13).
+    /// What must be true of a policy which names the kind (specification 2.11).
+    pub validations: Vec<Validation>,
+    /// Whether all of them are checked again for what becomes of the policy when it is merged (specification 2.13).
     pub merged: bool,
     /// Whether only policies in the root namespace can name the kind (specification 2.11).
     pub root_only: bool,
+}
+
+/// What must be true of the rules of a policy (specification 2.11), named as in `x-kubernetes-validations` of a CRD.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// The expression; `self` is the rules, without the nulls of objects. An error counts as false.
+    pub rule: Expression,
+    /// Whether the rule holds where no field that it reads is set, which is what most policies are.
+    pub holds_without: bool,
+    /// What is said of a policy for which the rule is false.
+    pub message: Str,
 }
 
 /// A place at which a policy cannot have a value (specification 2.11).

@@ -432,7 +432,7 @@ mod tests {
         ),
         (
             "  targets: [{kind: Service, merged: true}]\n  rules: {defaults: [], overrides: []}\n  strategy: {owner: Lower}",
-            "needs `fields` or `without`",
+            "needs `fields`, `without` or `validations`",
         ),
         ("  exclusive: [{fields: [a]}]", "at least two"),
         ("  exclusive: [{fields: [a, a.b]}]", "above another"),
