@@ -78,6 +78,7 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
     } else {
         args.source.manifests.append(&mut args.files);
     }
+    let needs_all = !args.source.manifests.is_empty() && !args.source.allow_partial;
     let mut session = Session::open(&QueryArgs {
         source: args.source,
         ..QueryArgs::default()
@@ -95,6 +96,10 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
         console::print_error(&format!("warning: {location}: {message}"));
         session.is_partial = true;
     }
+    // What is malformed in manifests may be an assertion that nobody checks then.
+    let inputs = findings::of_inputs(&session.status.problems).filter(|_| needs_all);
+    let inputs: Vec<v1::Finding> = inputs.collect();
+    session.is_partial |= !inputs.is_empty();
     let states = session.incomplete(&reply.kinds);
     if reply.results.is_empty() {
         return Err(session.not_found(
@@ -105,7 +110,12 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
     }
     let results = Assertions::new(reply);
     let style = console::style().listing_all(args.all);
-    findings::print(&results, &results.findings(), args.output, (&states, style))?;
+    findings::print(
+        &results,
+        &results.findings(inputs),
+        args.output,
+        (&states, style),
+    )?;
     Ok(match results.exit() {
         ExitStatus::Success => session.exit(&states),
         exit => exit,

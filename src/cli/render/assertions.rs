@@ -1,5 +1,6 @@
 //! The results of assertions as text, as documents, and as findings.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::ExitStatus;
@@ -44,8 +45,17 @@ impl Assertions {
         }
     }
 
-    /// The results as findings.
-    pub(in crate::cli) fn findings(&self) -> Findings {
+    /// The results as findings, with what is wrong with the inputs: an assertion may be among them.
+    pub(in crate::cli) fn findings(&self, inputs: Vec<v1::Finding>) -> Findings {
+        let of_outcome = |outcome: Outcome| {
+            let results = self.reply.results.iter();
+            results.filter(move |result| result.outcome() == outcome)
+        };
+        let passed = of_outcome(Outcome::Passed);
+        let passed = passed.map(|result| (result.object.clone(), result.location.clone()));
+        let not_known: BTreeSet<&str> = of_outcome(Outcome::Unknown)
+            .map(|result| &*result.object)
+            .collect();
         let found = self.reply.results.iter().flat_map(|result| {
             let found = assertion_findings(result).into_iter();
             found.map(|(code, message)| v1::Finding {
@@ -54,8 +64,13 @@ impl Assertions {
             })
         });
         let version = self.reply.version.clone();
-        Findings::new(version, found.collect(), 0, |severity| {
+        let of_inputs: BTreeSet<String> = inputs.iter().map(|f| f.location.clone()).collect();
+        let all = Findings::new(version, found.chain(inputs).collect(), 0, |severity| {
             severity == Severity::Error
+        });
+        all.of_tests("entail check", passed.collect(), |finding| {
+            not_known.contains(&*finding.object)
+                || finding.object.is_empty() && of_inputs.contains(&finding.location)
         })
     }
 

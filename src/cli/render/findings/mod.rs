@@ -40,18 +40,25 @@ pub enum FindingsFormat {
     Github,
 }
 
-/// What `entail lint` found.
+/// What `entail lint` or `entail check` found.
 pub(in crate::cli) struct Findings {
     version: Option<v1::Version>,
     findings: Vec<Finding>,
     /// The number of findings that were left out.
     ignored: usize,
+    /// The name of the command, for test reports.
+    suite: &'static str,
+    /// What was tested and is as it should be, each with its location.
+    passed: Vec<(String, String)>,
 }
 
-/// A finding, and whether it makes the command fail.
+/// A finding, and what it means for the command.
 struct Finding {
     message: v1::Finding,
+    /// Whether it makes the command fail.
     fails: bool,
+    /// Whether it says that something is not known, so that the command cannot pass.
+    is_unknown: bool,
 }
 
 /// Where a finding is, if a file is known.
@@ -80,7 +87,7 @@ pub(in crate::cli) fn print(
         FindingsFormat::Yaml => return print(Format::Yaml),
         FindingsFormat::Json => return print(Format::Json),
         FindingsFormat::Sarif => findings.sarif(states)?,
-        FindingsFormat::Junit => findings.junit()?,
+        FindingsFormat::Junit => findings.junit(states)?,
         FindingsFormat::Github => findings.workflow_commands(),
     };
     report::warn_incomplete(states);
@@ -122,6 +129,7 @@ impl Findings {
             .into_iter()
             .map(|message| Finding {
                 fails: fails(severity_of(&message)),
+                is_unknown: false,
                 message,
             })
             .collect();
@@ -131,6 +139,27 @@ impl Findings {
             version,
             findings,
             ignored,
+            suite: "entail lint",
+            passed: Vec::new(),
+        }
+    }
+
+    /// Makes them the results of a command that tests: what passed, with locations, and which findings say that
+    /// something is not known.
+    pub(in crate::cli) fn of_tests(
+        mut self,
+        suite: &'static str,
+        passed: Vec<(String, String)>,
+        is_unknown: impl Fn(&v1::Finding) -> bool,
+    ) -> Self {
+        for finding in &mut self.findings {
+            finding.is_unknown = is_unknown(&finding.message);
+            finding.fails &= !finding.is_unknown;
+        }
+        Self {
+            suite,
+            passed,
+            ..self
         }
     }
 
@@ -150,12 +179,12 @@ impl Findings {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The findings as JUnit XML: one test case for each.
+    /// The findings as JUnit XML: one test case for each, for what passed, and for each incomplete kind.
     ///
     /// # Errors
     /// The text cannot be written, which does not happen in memory.
-    pub(in crate::cli) fn junit(&self) -> Result<String, CliError> {
-        Ok(junit::report(&self.findings)?)
+    pub(in crate::cli) fn junit(&self, states: &[v1::KindState]) -> Result<String, CliError> {
+        Ok(junit::report(self, states)?)
     }
 
     /// The findings as workflow commands of GitHub Actions.
