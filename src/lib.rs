@@ -6,9 +6,11 @@
 pub mod api;
 pub mod app;
 mod background;
+mod bounded_value;
 pub mod cli;
 pub mod config;
 pub mod insight;
+mod printable;
 pub mod server;
 pub mod snapshot;
 pub mod source;

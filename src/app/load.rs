@@ -164,6 +164,7 @@ pub(super) fn source_problems(problems: &[Problem]) -> SourceProblems {
                 ProblemKind::Malformed => Code::Malformed,
                 ProblemKind::Unreadable => Code::Unreadable,
                 ProblemKind::WrongType => Code::WrongType,
+                ProblemKind::UnknownField => Code::UnknownField,
                 ProblemKind::Duplicate => Code::Duplicate,
             }),
         }

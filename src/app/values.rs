@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::object_cache::{ObjectCache, epoch, now};
 use crate::config::ControllerSettings;
 use crate::insight::{ChangeFilter, LocalBackend, SourceProblems};
 use crate::snapshot::Version;
-use crate::source::manifests::{self, CrdSchemas};
+use crate::source::manifests::{self, Completed, CrdSchemas};
 use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, Object, ObjectKey};
 use entail_core::store::ProfileSources;
@@ -21,6 +21,12 @@ use entail_core::store::ProfileSources;
 /// The largest size, in bytes, that defaults may add to the objects of a previewed change. A small request
 /// must not need much memory.
 const MAX_PREVIEW_DEFAULTS: usize = 32 * 1024 * 1024;
+
+/// The size, in bytes, from which on the manifests of changes are read one after the other.
+const LARGE_CHANGE: usize = 256 * 1024;
+
+/// The manifests of a large change are read.
+static READING: Mutex<()> = Mutex::new(());
 
 /// Reads the documents of a YAML or JSON file, each with the line on which it begins.
 ///
@@ -89,7 +95,12 @@ pub fn change_world(
         ..Change::default()
     };
     let mut problems = Vec::new();
-    let parsed = manifests::read_objects(text, "change");
+    let parsed = {
+        // While it is read, a text takes many times its size.
+        let _one_after_the_other = (text.len() > LARGE_CHANGE)
+            .then(|| READING.lock().unwrap_or_else(PoisonError::into_inner));
+        manifests::read_objects(text, "change")
+    };
     let parse_problems = parsed.problems.iter();
     problems.extend(parse_problems.map(|p| (p.path.clone(), p.message.clone())));
     for read in parsed.objects {
@@ -127,9 +138,16 @@ fn apply_defaults(cache: &ObjectCache, change: &mut Change, problems: &mut Vec<(
     let existing = existing.map(|(_, entry)| &entry.object).filter(kept);
     let mut left = MAX_PREVIEW_DEFAULTS;
     let mut upserts = Vec::new();
-    for object in existing.chain(&change.upserts) {
+    let existing = existing.map(|object| (object, false));
+    let sent = change.upserts.iter().map(|object| (object, true));
+    for (object, is_sent) in existing.chain(sent) {
         match schemas.with_defaults(object, &mut left) {
-            Ok(object) => upserts.push(object),
+            Ok(Completed { object, unknown }) => {
+                let unknown = unknown.filter(|_| is_sent);
+                let problem = |what| ("change".to_owned(), format!("{}: {what}", object.key));
+                problems.extend(unknown.map(problem));
+                upserts.push(object);
+            }
             Err(error) => {
                 problems.push(("change".to_owned(), format!("{}: {error}", object.key)));
                 upserts.push(Arc::clone(object));
@@ -151,7 +169,7 @@ fn cache_of(values: &[Value], profiles: ProfileSources) -> ObjectCache {
     for object in &mut objects {
         // Objects whose defaults are too large stay as they are written.
         if let Ok(defaulted) = schemas.with_defaults(object, &mut { usize::MAX }) {
-            *object = defaulted;
+            *object = defaulted.object;
         }
     }
     let mut cache = ObjectCache::new(profiles);

@@ -65,6 +65,7 @@ codes! {
     IgnoreExpired = "E011", Warning, "An entry of the ignore file has expired";
     IgnoreUnused = "E012", Note, "What is to be ignored was not found";
     WrongType = "E013", Warning, "A field of an object has the wrong type";
+    UnknownField = "E014", Warning, "An object has a field that its CRD does not have";
 
     // Policies and their references.
     Invalid = "E020", Error, "A policy is invalid";

@@ -3,7 +3,6 @@
 //! A source yields [`Change`](entail_core::model::Change)s. It does not interpret objects: topology
 //! and policies are the business of `entail_core`.
 
-pub(crate) mod bounded_value;
 pub mod checkpoint;
 pub mod cluster;
 pub mod manifests;

@@ -10,8 +10,6 @@ use entail_core::model::{
     shared_name,
 };
 
-/// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
-pub(super) const MAX_DEPTH: usize = 100;
 /// Maximum length of a name in bytes, as in the API server.
 const MAX_NAME: usize = 253;
 
@@ -78,11 +76,6 @@ pub(super) fn parse_object(
         location,
         unreadable: None,
     }))
-}
-
-/// Why an object is refused that is nested deeper than [`MAX_DEPTH`].
-pub(super) fn too_deep() -> String {
-    format!("nested deeper than {MAX_DEPTH} levels: make it flatter")
 }
 
 fn anonymous(message: impl Into<String>) -> InvalidObject {

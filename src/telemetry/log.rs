@@ -1,9 +1,10 @@
 //! Logs on standard error, with a filter that can be changed while the process runs.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::printable::{escape, is_hidden};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -188,9 +189,13 @@ pub fn log_control() -> Option<LogControl> {
 /// Returns a message if the filter is invalid.
 pub fn init(settings: &LogSettings) -> Result<(), String> {
     let (filter, handle) = reload::Layer::new(settings.directives()?);
+    let is_colored = use_color();
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(use_color());
+        .with_writer(move || PrintableLines {
+            out: io::stderr(),
+            is_colored,
+        })
+        .with_ansi(is_colored);
     let log = tracing_subscriber::registry().with(filter);
     // A process can have one subscriber: `try_init` fails if there is one already.
     let initialized = match settings.format {
@@ -207,6 +212,34 @@ pub fn init(settings: &LogSettings) -> Result<(), String> {
     Ok(())
 }
 
+/// Writes the lines of a log without hidden characters: an event is one line, whatever names and texts are in it. Each
+/// event is written at once.
+struct PrintableLines<W> {
+    out: W,
+    /// Whether escapes of colors stay.
+    is_colored: bool,
+}
+
+impl<W: Write> Write for PrintableLines<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let is_escaped = |c: char| is_hidden(c) && !(self.is_colored && c == '\u{1b}');
+        match line.contains(is_escaped) {
+            false => self.out.write_all(event)?,
+            true => {
+                let line = escape(line, is_escaped) + "\n";
+                self.out.write_all(line.as_bytes())?;
+            }
+        }
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Reports whether to color the log: on a terminal, unless `NO_COLOR` is set.
 fn use_color() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -218,6 +251,27 @@ mod tests {
     use tracing::Level;
 
     use super::*;
+
+    #[test]
+    fn an_event_is_one_line_without_hidden_characters() {
+        for (is_colored, expected) in [
+            (true, "\u{1b}[1mWARN\u{1b}[0m a\\u000aERROR \\u202eb\n"),
+            (false, "\\u001b[1mWARN\\u001b[0m a\\u000aERROR \\u202eb\n"),
+        ] {
+            let mut out = Vec::new();
+            let mut lines = PrintableLines {
+                out: &mut out,
+                is_colored,
+            };
+            let event = "\u{1b}[1mWARN\u{1b}[0m a\nERROR \u{202e}b\n";
+            lines.write_all(event.as_bytes()).unwrap();
+            lines.write_all(b"plain\n").unwrap();
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                format!("{expected}plain\n")
+            );
+        }
+    }
 
     #[test]
     fn filters_are_levels_and_levels_by_target() {

@@ -55,6 +55,7 @@ spec:
           spec:
             type: object
             properties:
+              targetRefs: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
               attempts: {type: integer, default: 2}
               backoff:
                 type: object

@@ -246,7 +246,7 @@ metadata: {name: back, namespace: platform}
 spec:
   targetRefs:
   - {group: gateway.networking.k8s.io, kind: Gateway, name: backdoor}
-  defaults: {strategy: atomic, client: {request: 30s, header: 5s}, backend: {request: 20s}}
+  defaults: {strategy: atomic, client: {request: 30s, idle: 5s}, backend: {request: 20s}}
 ";
 
 #[test]

@@ -1,11 +1,11 @@
 //! Text output: colours, columns, wrapping, and escaping of control characters.
 
-use std::fmt::Write;
 use std::sync::OnceLock;
 
 use terminal_size::{Width, terminal_size_of};
 
 use super::short_path::short_path;
+pub(in crate::cli) use crate::printable::{is_hidden, printable};
 
 /// The width of text output in columns: that of the terminal, from 60 to 200, and 100 where the output is not a
 /// terminal. Names of paths and objects may exceed it: they are never cut or broken, because users copy them
@@ -151,31 +151,9 @@ impl Style {
     }
 }
 
-/// Escapes control characters, except line breaks: values and names are untrusted input.
-pub(in crate::cli) fn printable(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) && c != '\n' {
-            // Writes to a String do not fail.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
-}
-
 /// As [`printable`], on one line: names of files may contain line breaks.
 pub(in crate::cli) fn printable_line(text: &str) -> String {
     printable(text).replace('\n', "\\n")
-}
-
-/// Whether a character is invisible: a control character, a line separator, or a mark that changes
-/// the direction of text.
-pub(in crate::cli) fn is_hidden(c: char) -> bool {
-    let directs =
-        matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || directs || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// The width of a text in columns, counting one column per character.

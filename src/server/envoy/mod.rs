@@ -335,7 +335,7 @@ impl Authorization for AuthorizationHandler {
         let denied = denied.or_else(|| {
             let (failure, message) = self.fatal(&check_state)?;
             let failure = failure.as_str();
-            tracing::debug!(failure, message, "request denied");
+            tracing::debug!(failure, text = message, "request denied");
             Some((503, String::new(), failure.to_owned()))
         });
         let by = denied.as_ref().map(|(_, _, by)| by.as_str());

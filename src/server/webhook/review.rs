@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::bounded_value::{BoundedValue, Cut};
 use crate::insight::{ObjectChange, shortened};
-use crate::source::bounded_value::{BoundedValue, Cut};
 use entail_core::model::GroupKind;
 
 /// The version of the messages.

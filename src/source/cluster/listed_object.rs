@@ -9,7 +9,7 @@ use kube::core::{ApiResource, DynamicResourceScope};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::source::bounded_value::{BoundedValue, Cut};
+use crate::bounded_value::{BoundedValue, Cut};
 
 /// An object of any kind, with whatever values it has.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! Defaults from the schemas of CRDs, applied to objects of files as an API server applies them.
+//! The schemas of CRDs: their defaults, applied to objects of files as an API server applies them, and the fields that they
+//! do not have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use entail_core::model::{GroupKind, Object};
+use entail_core::model::{GroupKind, Object, did_you_mean};
 
 /// The largest size, in bytes, that defaults may add to one object: the largest request that etcd
 /// accepts.
@@ -33,7 +34,26 @@ pub(super) struct DefaultedObject {
     written: Arc<Object>,
     definition: Arc<Object>,
     /// The object with defaults.
-    pub result: Result<Arc<Object>, TooManyDefaults>,
+    pub result: Result<Completed, TooManyDefaults>,
+}
+
+/// An object with the defaults of its CRD.
+#[derive(Clone, Debug)]
+pub struct Completed {
+    /// The object.
+    pub object: Arc<Object>,
+    /// The fields that the CRD does not have, if there are some.
+    pub unknown: Option<UnknownFields>,
+}
+
+/// The fields of an object that the schema of its CRD does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFields {
+    /// The path of the first one.
+    first: String,
+    /// Asks for the field that may be meant.
+    hint: String,
+    count: usize,
 }
 
 /// The defaults of an object are too large.
@@ -83,10 +103,10 @@ impl CrdSchemas {
         &self,
         object: &Arc<Object>,
         left: &mut usize,
-    ) -> Result<Arc<Object>, TooManyDefaults> {
+    ) -> Result<Completed, TooManyDefaults> {
         match self.definition(&object.key.kind) {
             Some(definition) => apply(definition, object, left),
-            None => Ok(Arc::clone(object)),
+            None => Ok(Completed::unchanged(object)),
         }
     }
 }
@@ -95,6 +115,29 @@ impl Definition {
     fn spec(&self) -> Option<&Value> {
         let decoded = self.spec.get_or_init(|| self.crd.body.get("spec"));
         decoded.as_ref()
+    }
+}
+
+impl Completed {
+    fn unchanged(object: &Arc<Object>) -> Self {
+        Self {
+            object: Arc::clone(object),
+            unknown: None,
+        }
+    }
+}
+
+impl fmt::Display for UnknownFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, hint, count } = self;
+        write!(f, "the CRD has no field `{first}`")?;
+        if *count > 1 {
+            write!(f, " (and {} more)", count - 1)?;
+        }
+        write!(
+            f,
+            ": an API server leaves it out, or refuses the object{hint}"
+        )
     }
 }
 
@@ -133,46 +176,53 @@ fn apply(
     definition: &Definition,
     object: &Arc<Object>,
     left: &mut usize,
-) -> Result<Arc<Object>, TooManyDefaults> {
+) -> Result<Completed, TooManyDefaults> {
     let version = object.body.get("apiVersion");
     let version = version.as_ref().and_then(Value::as_str);
     let version = version.and_then(|version| version.rsplit('/').next());
     let Some(spec) = definition.spec() else {
-        return Ok(Arc::clone(object));
+        return Ok(Completed::unchanged(object));
     };
-    let schemas = schemas_of(spec, version.unwrap_or_default());
-    if schemas.is_empty() {
-        return Ok(Arc::clone(object));
+    let (written, stored) = schemas_of(spec, version.unwrap_or_default());
+    if written.is_none() && stored.is_none() {
+        return Ok(Completed::unchanged(object));
     }
     let mut body = object.body.value();
+    let mut check = FieldCheck::default();
+    if let (Some(schema), Value::Object(fields)) = (written, &body) {
+        check.fields(fields, schema, None);
+    }
     let limit = MAX_ADDED.min(*left);
     let mut defaulter = Defaulter {
         left: limit,
         has_changed: false,
     };
-    let results = schemas
-        .iter()
-        .map(|schema| defaulter.root(&mut body, schema));
+    let schemas = written.into_iter().chain(stored);
+    let results = schemas.map(|schema| defaulter.root(&mut body, schema));
     let fits = results.collect::<Option<Vec<()>>>().is_some();
     *left = left.saturating_sub(limit.saturating_sub(defaulter.left));
     if !fits {
         return Err(TooManyDefaults);
     }
-    if !defaulter.has_changed {
-        return Ok(Arc::clone(object));
-    }
-    Ok(Arc::new(Object {
-        body: body.into(),
-        ..Object::clone(object)
-    }))
+    let object = match defaulter.has_changed {
+        true => Arc::new(Object {
+            body: body.into(),
+            ..Object::clone(object)
+        }),
+        false => Arc::clone(object),
+    };
+    Ok(Completed {
+        object,
+        unknown: check.unknown,
+    })
 }
 
 /// The schemas of the spec of a CRD whose defaults an API server applies to an object that is written in a
 /// version: that of the version, and when it reads the object from its storage, that of the storage version. With a
 /// conversion webhook the object has other fields there.
-fn schemas_of<'d>(spec: &'d Value, version: &str) -> Vec<&'d Value> {
+fn schemas_of<'d>(spec: &'d Value, version: &str) -> (Option<&'d Value>, Option<&'d Value>) {
     if spec.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
-        return Vec::new();
+        return (None, None);
     }
     let versions = spec.get("versions").and_then(Value::as_array);
     let versions = || versions.into_iter().flatten();
@@ -184,11 +234,79 @@ fn schemas_of<'d>(spec: &'d Value, version: &str) -> Vec<&'d Value> {
         is_other && (written.is_none() || conversion != Some("Webhook"))
     });
     let schema = |version: &'d Value| version.pointer("/schema/openAPIV3Schema");
-    written
-        .into_iter()
-        .chain(stored)
-        .filter_map(schema)
-        .collect()
+    (written.and_then(schema), stored.and_then(schema))
+}
+
+/// Finds the fields of an object that a schema does not have.
+#[derive(Debug, Default)]
+struct FieldCheck {
+    unknown: Option<UnknownFields>,
+}
+
+/// Where a value is in an object.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    above: Option<&'p Self>,
+    name: &'p str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(above) = self.above {
+            write!(f, "{above}.")?;
+        }
+        f.write_str(self.name)
+    }
+}
+
+impl FieldCheck {
+    fn value(&mut self, value: &Value, schema: &Value, place: &Place<'_>) {
+        match (value, schema.get("items")) {
+            (Value::Object(fields), _) => self.fields(fields, schema, Some(place)),
+            (Value::Array(items), Some(schema)) => {
+                for item in items {
+                    self.value(item, schema, place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks the fields of an object; without a place, of a whole one.
+    fn fields(&mut self, fields: &Fields, schema: &Value, above: Option<&Place<'_>>) {
+        let is_set = |name: &str| schema.get(name) == Some(&Value::Bool(true));
+        let is_object = above.is_none() || is_set("x-kubernetes-embedded-resource");
+        // A schema without a type is none that an API server takes: it is an excerpt.
+        let takes_any = schema.get("type").and_then(Value::as_str) != Some("object")
+            || is_set("x-kubernetes-preserve-unknown-fields")
+            || is_set("additionalProperties");
+        for (name, value) in fields {
+            // Every object has these, and they have a schema of their own.
+            if is_object && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
+                continue;
+            }
+            let place = Place { above, name };
+            match schema_of(schema, name) {
+                Some(schema) => self.value(value, schema, &place),
+                None if takes_any => {}
+                None => self.note(&place, schema),
+            }
+        }
+    }
+
+    fn note(&mut self, place: &Place<'_>, schema: &Value) {
+        let unknown = self.unknown.get_or_insert_with(|| {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let known = properties.into_iter().flatten();
+            let known = known.map(|(name, _)| name.clone()).collect();
+            UnknownFields {
+                first: place.to_string(),
+                hint: did_you_mean(place.name, known),
+                count: 0,
+            }
+        });
+        unknown.count += 1;
+    }
 }
 
 impl Defaulter {

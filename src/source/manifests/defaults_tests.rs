@@ -37,7 +37,8 @@ fn policy(version: &str, spec: Value) -> Arc<Object> {
 }
 
 fn with_defaults(schemas: &CrdSchemas, object: &Arc<Object>) -> Arc<Object> {
-    schemas.with_defaults(object, &mut { usize::MAX }).unwrap()
+    let completed = schemas.with_defaults(object, &mut { usize::MAX });
+    completed.unwrap().object
 }
 
 fn spec_with_defaults(crd: &Arc<Object>, version: &str, spec: Value) -> Value {
@@ -179,7 +180,7 @@ fn objects_that_do_not_change_are_shared() {
     let first = DefaultedObject::update(None, &policy("v1", json!({})), &schemas).unwrap();
     let (object, written) = (first.result.clone().unwrap(), Arc::clone(&first.written));
     let second = DefaultedObject::update(Some(first), &written, &schemas).unwrap();
-    assert!(Arc::ptr_eq(&second.result.unwrap(), &object));
+    assert!(Arc::ptr_eq(&second.result.unwrap().object, &object.object));
 }
 
 #[test]
@@ -193,15 +194,15 @@ fn defaults_have_a_limit() {
     let (small, large) = (policy("v1", items(10)), policy("v1", items(2000)));
     let mut left = usize::MAX;
     assert_eq!(
-        schemas.with_defaults(&large, &mut left),
-        Err(TooManyDefaults)
+        schemas.with_defaults(&large, &mut left).err(),
+        Some(TooManyDefaults)
     );
     let mut left = 15_000;
     assert!(schemas.with_defaults(&small, &mut left).is_ok());
     assert!(left < 6_000);
     assert_eq!(
-        schemas.with_defaults(&small, &mut left),
-        Err(TooManyDefaults)
+        schemas.with_defaults(&small, &mut left).err(),
+        Some(TooManyDefaults)
     );
 }
 
@@ -240,4 +241,54 @@ fn a_crd_is_decoded_once_for_all_objects_of_its_kind() {
     assert!(!is_decoded(&schemas));
     let object = with_defaults(&schemas, &policy("v1", json!({})));
     assert_eq!(object.body.get("spec"), Some(expected));
+}
+
+/// What is said of the fields of a spec that a schema does not have.
+fn unknown(schema: &Value, spec: Value) -> Option<String> {
+    let crd = crd(json!({"versions": [version("v1", true, schema)]}));
+    let schemas = CrdSchemas::of([&crd]);
+    let completed = schemas.with_defaults(&policy("v1", spec), &mut { usize::MAX });
+    let unknown = completed.unwrap().unknown;
+    unknown.map(|unknown| unknown.to_string())
+}
+
+#[test]
+fn fields_that_the_schema_does_not_have_are_told() {
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "properties": {
+        "timeout": {"type": "object", "properties": {"http": text}},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"name": text}}},
+        "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": text}}},
+        "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"a": {"type": "object", "properties": {"b": text}}}},
+        "all": {"type": "object", "additionalProperties": true},
+        "object": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": text}},
+        "nothing": {"type": "object"},
+    }});
+    let good = json!({
+        "timeout": {"http": "1s"}, "list": [{"name": "a"}], "map": {"x": {"a": "1"}},
+        "any": {"more": {"x": 1}, "a": {"b": "c"}}, "all": {"x": {"y": 1}},
+        "object": {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n"}, "spec": "s"},
+    });
+    assert_eq!(unknown(&schema, good), None);
+    for (odd, expected) in [
+        (
+            json!({"list": [{"name": "a", "nam": "b"}]}),
+            "`spec.list.nam`",
+        ),
+        (json!({"map": {"x": {"b": "1"}}}), "`spec.map.x.b`"),
+        (json!({"any": {"a": {"x": 1}}}), "`spec.any.a.x`"),
+        (json!({"object": {"status": 1}}), "`spec.object.status`"),
+        (json!({"nothing": {"x": 1}}), "`spec.nothing.x`"),
+        (
+            json!({"timeouts": {}, "x": 1}),
+            "`spec.timeouts` (and 1 more)",
+        ),
+    ] {
+        let unknown = unknown(&schema, odd).unwrap();
+        let expected = format!("the CRD has no field {expected}: an API server leaves it out");
+        assert!(unknown.starts_with(&expected), "{unknown}");
+    }
+    let misspelt = unknown(&schema, json!({"timeouts": {}}));
+    assert!(misspelt.unwrap().ends_with("; did you mean `timeout`?"));
 }

@@ -211,7 +211,7 @@ fn hostile_texts_are_rejected() {
         writeln!(laughs, "b{i}: &a{i} [{ten}]").unwrap();
         writeln!(chain, "a{i}: &a{i} [[[[[[[[[[{one}]]]]]]]]]]").unwrap();
     }
-    refused(&laughs, 6, "--max-manifest-size");
+    refused(&laughs, 5, "lists and mappings");
     refused(&chain, 10, "deeper");
     let long = format!(
         "a: &a {}\nb: [{}]",
@@ -219,6 +219,18 @@ fn hostile_texts_are_rejected() {
         "*a, ".repeat(100)
     );
     refused(&long, 2, "--max-manifest-size");
+    // In memory, these are a hundred times their text.
+    let many = ["{\"\": 0}"; 20_000].join(",\n");
+    refused(
+        &format!("{{\"a\": [\n{many}]}}"),
+        17_500,
+        "lists and mappings",
+    );
+    refused(
+        &format!("a:\n{}", "- b: c\n".repeat(20_000)),
+        15_833,
+        "lists and mappings",
+    );
 }
 
 #[test]

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::limits::Limits;
-use crate::source::bounded_value::containers_of_text;
-use crate::source::object::MAX_DEPTH;
+use crate::bounded_value::MAX_DEPTH;
+use crate::bounded_value::containers_of_text;
 
 /// Maximum length of a key. In YAML, a key that is followed by `:` has at most 1 024 characters.
 const MAX_KEY: usize = 1_000;

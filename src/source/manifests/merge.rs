@@ -3,12 +3,13 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
-use super::defaults::{CrdSchemas, DefaultedObject};
+use super::defaults::{Completed, CrdSchemas, DefaultedObject};
 use super::files::name_of;
 use super::read::ManifestObject;
 use super::scopes::KindScopes;
@@ -102,33 +103,37 @@ impl Item {
     fn published(&self) -> Arc<Object> {
         let defaulted = self.defaulted.as_ref();
         let defaulted = defaulted.and_then(|defaulted| defaulted.result.as_ref().ok());
-        Arc::clone(defaulted.unwrap_or(&self.object))
+        Arc::clone(defaulted.map_or(&self.object, |completed| &completed.object))
     }
 
-    /// The object with the defaults of its CRD, and the problem for which they are not applied.
+    /// The object as its CRD makes it, and the problem with that.
     fn with_defaults(
         &mut self,
         schemas: &CrdSchemas,
         name: &str,
     ) -> (Arc<Object>, Option<Problem>) {
         self.defaulted = DefaultedObject::update(self.defaulted.take(), &self.object, schemas);
-        match &self.defaulted {
+        let key = &self.object.key;
+        let problem = |kind: ProblemKind, what: &dyn fmt::Display| Problem {
+            path: name.to_owned(),
+            line: Some(self.line),
+            message: format!("{key}: {what}"),
+            kind,
+            kept_last_good: false,
+            about: Some(key.clone()),
+        };
+        let result = self.defaulted.as_ref().map(|defaulted| &defaulted.result);
+        match result {
             None => (Arc::clone(&self.object), None),
-            Some(DefaultedObject { result, .. }) => match result {
-                Ok(object) => (Arc::clone(object), None),
-                Err(error) => {
-                    let key = &self.object.key;
-                    let problem = Problem {
-                        path: name.to_owned(),
-                        line: Some(self.line),
-                        message: format!("{key}: {error}"),
-                        kind: ProblemKind::Malformed,
-                        kept_last_good: false,
-                        about: Some(key.clone()),
-                    };
-                    (Arc::clone(&self.object), Some(problem))
-                }
-            },
+            Some(Ok(Completed { object, unknown })) => {
+                let unknown = unknown.as_ref();
+                let problem = unknown.map(|what| problem(ProblemKind::UnknownField, what));
+                (Arc::clone(object), problem)
+            }
+            Some(Err(error)) => {
+                let problem = problem(ProblemKind::Malformed, error);
+                (Arc::clone(&self.object), Some(problem))
+            }
         }
     }
 }

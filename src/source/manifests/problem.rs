@@ -13,6 +13,8 @@ pub enum ProblemKind {
     Malformed,
     /// A field of an object has the wrong type, and counts as unset.
     WrongType,
+    /// An object has a field that the schema of its CRD does not have.
+    UnknownField,
     /// An object is in two places; the later one is used.
     Duplicate,
     /// A file or directory cannot be read.
@@ -43,6 +45,7 @@ impl ProblemKind {
             ProblemKind::Broken => "Broken",
             ProblemKind::Malformed => "Malformed",
             ProblemKind::WrongType => "WrongType",
+            ProblemKind::UnknownField => "UnknownField",
             ProblemKind::Duplicate => "Duplicate",
             ProblemKind::Unreadable => "Unreadable",
         }

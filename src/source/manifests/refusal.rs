@@ -6,7 +6,7 @@ use serde_saphyr::{Error, ExternalMessageSource};
 
 use super::document::DocumentError;
 use super::limits::Limits;
-use crate::source::object::too_deep;
+use crate::bounded_value::too_deep;
 
 pub(super) const NOT_TEXT: &str = "a mapping key must be text: quote it";
 pub(super) const TWICE: &str = "this key is in its mapping twice: keep one of them";

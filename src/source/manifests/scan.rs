@@ -327,7 +327,10 @@ impl ManifestFile {
         let is_lost = |problem: &Problem| match problem.kind {
             ProblemKind::Broken => true,
             ProblemKind::Malformed => problem.about.is_none(),
-            ProblemKind::WrongType | ProblemKind::Duplicate | ProblemKind::Unreadable => false,
+            ProblemKind::WrongType
+            | ProblemKind::UnknownField
+            | ProblemKind::Duplicate
+            | ProblemKind::Unreadable => false,
         };
         let lost = self
             .problems

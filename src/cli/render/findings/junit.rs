@@ -160,6 +160,7 @@ mod tests {
 
     use super::super::Findings;
     use super::super::tests::finding;
+    use crate::api::v1;
     use crate::api::v1::finding::Severity;
     use crate::insight::Code;
 

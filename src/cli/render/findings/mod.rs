@@ -231,6 +231,7 @@ impl Finding {
             Code::Unreadable,
             Code::Duplicate,
             Code::WrongType,
+            Code::UnknownField,
         ];
         let mut about_files = about_files.iter().map(|code| code.id());
         let is_file = place.line.is_some() || about_files.any(|id| id == self.message.code);

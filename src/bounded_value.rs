@@ -9,8 +9,8 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::object::{MAX_DEPTH, too_deep};
-
+/// Maximum nesting of an object. None that people write reaches it; JSON readers commonly stop at 128.
+pub(crate) const MAX_DEPTH: usize = 100;
 /// The number of lists and maps that an object can have. One takes several hundred bytes, however short it is. The largest
 /// objects that people write, CRDs of a megabyte, have a third of it.
 const MAX_CONTAINERS: usize = 50_000;
@@ -49,15 +49,21 @@ impl Cut {
     }
 }
 
+/// Why an object is refused that is nested deeper than [`MAX_DEPTH`].
+pub(crate) fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels: make it flatter")
+}
+
 /// The number of lists and maps that a text of some bytes can have.
-pub(super) fn containers_of_text(bytes: usize) -> usize {
+pub(crate) fn containers_of_text(bytes: usize) -> usize {
     FEW_CONTAINERS.saturating_add(bytes / BYTES_OF_CONTAINER)
 }
 
 /// What is said of a text that has more.
-pub(super) fn too_many_containers(bytes: usize) -> String {
+pub(crate) fn too_many_containers(bytes: usize) -> String {
     format!(
-        "more than {} lists and mappings in {bytes} bytes: split the document, or leave out what is empty",
+        "more than {} lists and mappings, with those that aliases repeat, in {bytes} bytes: split the document, or write \
+         less of what is nearly empty",
         containers_of_text(bytes)
     )
 }
