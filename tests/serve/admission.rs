@@ -322,9 +322,8 @@ fn object(file: &str, kind: &str, name: &str) -> Value {
         .unwrap()
 }
 
-/// Before, only paths whose answers change were checked, and an object that is nested deep got around all assertions.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
+/// A server of the bakery whose route `bread` has a label, with enforced assertions about what paths read.
+async fn with_enforced_assertions(ca: &Ca, folder: &TempDir) -> WebhookServer {
     let assertion = |name: &str, paths: &str, condition: &str| {
         format!(
             "---\napiVersion: entail.dev/v1alpha1\nkind: ClusterEffectivePolicyAssertion\nmetadata: {{name: {name}}}\n\
@@ -342,9 +341,6 @@ async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
             "false",
         ),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    let mut bread = object("routes.yaml", "HTTPRoute", "bread");
-    bread["metadata"]["labels"] = json!({"owner": "ana"});
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let routes = std::fs::read_to_string(bakery().join("routes.yaml")).unwrap();
     let labelled = "  name: bread\n  labels: {owner: ana}\n";
@@ -353,8 +349,8 @@ async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
         &routes.replacen("  name: bread\n", labelled, 1),
     );
     file("assertions.yaml", &texts.concat());
-    let (ca, own) = (Ca::new(), folder.path().to_owned());
-    let server = WebhookServer::start(&ca, |settings| {
+    let own = folder.path().to_owned();
+    WebhookServer::start(ca, |settings| {
         let shared = [
             "00-namespaces.yaml",
             "crds",
@@ -366,7 +362,16 @@ async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
         settings.inputs.manifests = shared.map(|name| bakery().join(name)).into();
         settings.inputs.manifests.push(own);
     })
-    .await;
+    .await
+}
+
+/// Before, only paths whose answers change were checked, and an object that is nested deep got around all assertions.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enforced_assertion_denies_changes_of_what_it_reads() {
+    let (ca, folder) = (Ca::new(), tempfile::tempdir().unwrap());
+    let server = with_enforced_assertions(&ca, &folder).await;
+    let mut bread = object("routes.yaml", "HTTPRoute", "bread");
+    bread["metadata"]["labels"] = json!({"owner": "ana"});
     let gateway = object("gateways.yaml", "Gateway", "storefront");
     let changed = |object: &Value, at: &str, value: Value| {
         let mut object = object.clone();

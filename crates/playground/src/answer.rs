@@ -119,7 +119,7 @@ fn world_of(mut objects: Vec<Arc<Object>>) -> World {
     for object in &mut objects {
         // Objects whose defaults are too large stay as they are written.
         if let Ok(defaulted) = schemas.with_defaults(object, &mut { usize::MAX }) {
-            *object = defaulted;
+            *object = defaulted.object;
         }
     }
     let mut store = store_of(&objects);

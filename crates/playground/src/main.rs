@@ -6,6 +6,9 @@
 //! ```
 
 mod answer;
+#[allow(dead_code, reason = "the server uses the rest")]
+#[path = "../../../src/bounded_value.rs"]
+mod bounded_value;
 mod source;
 
 use std::io::{self, Read, Write};
