@@ -75,6 +75,7 @@ impl<'de> Deserialize<'de> for BoundedValue {
             left: MAX_DEPTH,
             containers: &containers,
             cut: &cut,
+            part: Part::Root,
         };
         let value = reader.deserialize(deserializer)?;
         Ok(Self {
@@ -91,6 +92,16 @@ struct ValueReader<'c> {
     /// How many lists and maps may follow.
     containers: &'c Cell<usize>,
     cut: &'c Cell<Option<Cut>>,
+    part: Part,
+}
+
+/// The part of an object that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Root,
+    /// The field `metadata` of the object, without what is below its fields.
+    Metadata,
+    Other,
 }
 
 impl ValueReader<'_> {
@@ -98,13 +109,21 @@ impl ValueReader<'_> {
     fn inner(&self) -> Option<Self> {
         Some(Self {
             left: self.left.checked_sub(1)?,
+            part: Part::Other,
             ..*self
         })
     }
 
-    /// Counts a list or a map.
-    fn count(&self) {
-        self.containers.set(self.containers.get().saturating_sub(1));
+    /// Counts a list or a map. False if there may be no more, so that it must be skipped.
+    fn counts(&self) -> bool {
+        let left = self.containers.get().checked_sub(1);
+        match left {
+            Some(left) => self.containers.set(left),
+            // The metadata itself are always read: the object is known by its name.
+            None if self.part == Part::Metadata => {}
+            None => self.cut.set(Some(Cut::Containers)),
+        }
+        left.is_some() || self.part == Part::Metadata
     }
 }
 
@@ -112,14 +131,9 @@ impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let cut = match (self.left, self.containers.get()) {
-            (0, _) => Some(Cut::Depth),
-            (_, 0) => Some(Cut::Containers),
-            _ => None,
-        };
-        if cut.is_some() {
-            self.cut.set(cut);
-            // Skipping takes no stack and no memory, whatever the value is.
+        if self.left == 0 {
+            self.cut.set(Some(Cut::Depth));
+            // Skipping takes no stack, however deep the value is.
             IgnoredAny::deserialize(deserializer)?;
             return Ok(Value::Null);
         }
@@ -163,8 +177,11 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.count();
         let mut items = Vec::new();
+        if !self.counts() {
+            while access.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Value::Null);
+        }
         while let Some(inner) = self.inner() {
             match access.next_element_seed(inner)? {
                 Some(item) => items.push(item),
@@ -175,15 +192,22 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.count();
         let mut fields = Map::new();
+        if !self.counts() {
+            while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Value::Null);
+        }
         while let Some(name) = access.next_key::<String>()? {
-            let Some(inner) = self.inner() else { break };
-            let value = access.next_value_seed(inner)?;
-            // Of what is skipped, the names are not kept either.
-            if self.containers.get() > 0 || !value.is_null() {
-                fields.insert(name, value);
+            // Only the API server and kubectl use these, and they have a map for each field.
+            if self.part == Part::Metadata && name == "managedFields" {
+                access.next_value::<IgnoredAny>()?;
+                continue;
             }
+            let Some(mut inner) = self.inner() else { break };
+            if self.part == Part::Root && name == "metadata" {
+                inner.part = Part::Metadata;
+            }
+            fields.insert(name, access.next_value_seed(inner)?);
         }
         Ok(Value::Object(fields))
     }
@@ -193,19 +217,37 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> BoundedValue {
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// An object of small maps, which are sorted before its other fields.
+    fn many(maps: usize) -> BoundedValue {
+        let maps = vec![r#"{"":0}"#; maps].join(",");
+        let metadata = r#"{"annotations": {"a": "b"}, "managedFields": [{"f": {}}, {"f": {}}], "name": "many", "resourceVersion": "7"}"#;
+        read(&format!(
+            r#"{{"a": [{maps}], "metadata": {metadata}, "z": [1]}}"#
+        ))
+    }
+
     #[test]
-    fn an_object_of_many_small_maps_is_cut() {
-        let spec = vec![r#"{"":0}"#; MAX_CONTAINERS].join(",");
-        let text = format!(r#"{{"spec": [{spec}], "metadata": {{"name": "many"}}, "z": 1}}"#);
-        let read: BoundedValue = serde_json::from_str(&text).unwrap();
-        assert_eq!(read.cut, Some(Cut::Containers));
-        let items = read.value["spec"].as_array().unwrap();
-        assert!(items.iter().filter(|item| item.is_object()).count() < MAX_CONTAINERS);
-        let few = text.replacen(&spec, "[]", 1);
-        let read: BoundedValue = serde_json::from_str(&few).unwrap();
+    fn an_object_of_many_small_maps_is_cut_and_known_by_its_name() {
+        let cut = many(MAX_CONTAINERS);
+        assert_eq!(cut.cut, Some(Cut::Containers));
+        let kept = cut.value["a"].as_array().unwrap().iter();
         assert_eq!(
-            (read.cut, &read.value["metadata"]["name"]),
-            (None, &"many".into())
+            kept.filter(|item| item.is_object()).count(),
+            MAX_CONTAINERS - 2
         );
+        let metadata = &cut.value["metadata"];
+        assert_eq!(
+            (&metadata["name"], &metadata["resourceVersion"]),
+            (&"many".into(), &"7".into())
+        );
+        assert_eq!(cut.value["z"], Value::Null);
+        // The object, two lists, the metadata and the annotations.
+        let whole = many(MAX_CONTAINERS - 5);
+        assert_eq!((whole.cut, &whole.value["z"][0]), (None, &1.into()));
+        assert!(whole.value["metadata"].get("managedFields").is_none());
     }
 }

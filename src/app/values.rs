@@ -13,7 +13,7 @@ use super::object_cache::{ObjectCache, epoch, now};
 use crate::config::ControllerSettings;
 use crate::insight::{ChangeFilter, LocalBackend, SourceProblems};
 use crate::snapshot::Version;
-use crate::source::manifests::{self, Completed, CrdSchemas};
+use crate::source::manifests::{self, CrdSchemas};
 use entail_core::effective::World;
 use entail_core::model::{Change, GroupKind, Object, ObjectKey};
 use entail_core::store::ProfileSources;
@@ -138,16 +138,9 @@ fn apply_defaults(cache: &ObjectCache, change: &mut Change, problems: &mut Vec<(
     let existing = existing.map(|(_, entry)| &entry.object).filter(kept);
     let mut left = MAX_PREVIEW_DEFAULTS;
     let mut upserts = Vec::new();
-    let existing = existing.map(|object| (object, false));
-    let sent = change.upserts.iter().map(|object| (object, true));
-    for (object, is_sent) in existing.chain(sent) {
+    for object in existing.chain(&change.upserts) {
         match schemas.with_defaults(object, &mut left) {
-            Ok(Completed { object, unknown }) => {
-                let unknown = unknown.filter(|_| is_sent);
-                let problem = |what| ("change".to_owned(), format!("{}: {what}", object.key));
-                problems.extend(unknown.map(problem));
-                upserts.push(object);
-            }
+            Ok(completed) => upserts.push(completed.object),
             Err(error) => {
                 problems.push(("change".to_owned(), format!("{}: {error}", object.key)));
                 upserts.push(Arc::clone(object));

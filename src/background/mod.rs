@@ -5,10 +5,11 @@ use std::io;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{self, JoinHandle};
 
-/// The niceness of the threads: one of usual niceness gets three times as much of a core that both want, and is woken
-/// without waiting for the other one. A thread cannot lower it again, so all blocking work of a
+/// The niceness of the threads: one of usual niceness gets nine times as much of a core that both want. Of several such
+/// threads, which share a core with one that answers look-ups, all together take less than it does, so that it is not
+/// behind them when it is woken. A thread cannot lower it again, so all blocking work of a
 /// runtime has it. The admin server has a runtime of its own.
-const NICENESS: i32 = 5;
+const NICENESS: i32 = 10;
 
 /// A runtime on threads of low priority: for what data planes do not wait for. Dropping it ends its tasks without waiting
 /// for them.

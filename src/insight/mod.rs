@@ -31,7 +31,7 @@ mod waypoints;
 pub(crate) use abridged::abridged;
 pub use assertions::{
     AssertionChecker, BrokenAssertion, MAX_SAMPLES, NOT_CHECKED, assertion_findings, broken_by,
-    check_assertions, enforced_in, is_of_result, paths_through, today, unread_assertions,
+    check_assertions, enforced_in, is_of_result, today, unread_assertions,
 };
 pub use backend::{LocalBackend, PAGE_SIZE, QueryBackend, QueryError};
 pub use budget::Budget;

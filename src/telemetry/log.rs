@@ -220,18 +220,25 @@ struct PrintableLines<W> {
     is_colored: bool,
 }
 
+/// Whether what follows an escape sets a color, which is all that it can do then.
+fn begins_with_color(text: &str) -> bool {
+    let parameters = text.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+    parameters.is_some_and(|(list, _)| list.bytes().all(|c| c.is_ascii_digit() || c == b';'))
+}
+
 impl<W: Write> Write for PrintableLines<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = text.strip_suffix('\n').unwrap_or(&text);
-        let is_escaped = |c: char| is_hidden(c) && !(self.is_colored && c == '\u{1b}');
-        match line.contains(is_escaped) {
-            false => self.out.write_all(event)?,
-            true => {
-                let line = escape(line, is_escaped) + "\n";
-                self.out.write_all(line.as_bytes())?;
-            }
+        let mut parts = line.split('\u{1b}');
+        let mut written = escape(parts.next().unwrap_or_default(), is_hidden);
+        for part in parts {
+            let is_color = self.is_colored && begins_with_color(part);
+            written.push_str(if is_color { "\u{1b}" } else { "\\u001b" });
+            written.push_str(&escape(part, is_hidden));
         }
+        written.push('\n');
+        self.out.write_all(written.as_bytes())?;
         Ok(event.len())
     }
 
@@ -255,15 +262,21 @@ mod tests {
     #[test]
     fn an_event_is_one_line_without_hidden_characters() {
         for (is_colored, expected) in [
-            (true, "\u{1b}[1mWARN\u{1b}[0m a\\u000aERROR \\u202eb\n"),
-            (false, "\\u001b[1mWARN\\u001b[0m a\\u000aERROR \\u202eb\n"),
+            (
+                true,
+                "\u{1b}[1mWARN\u{1b}[0m a\\u000aERROR \\u202eb\\u001b[2J\n",
+            ),
+            (
+                false,
+                "\\u001b[1mWARN\\u001b[0m a\\u000aERROR \\u202eb\\u001b[2J\n",
+            ),
         ] {
             let mut out = Vec::new();
             let mut lines = PrintableLines {
                 out: &mut out,
                 is_colored,
             };
-            let event = "\u{1b}[1mWARN\u{1b}[0m a\nERROR \u{202e}b\n";
+            let event = "\u{1b}[1mWARN\u{1b}[0m a\nERROR \u{202e}b\u{1b}[2J\n";
             lines.write_all(event.as_bytes()).unwrap();
             lines.write_all(b"plain\n").unwrap();
             assert_eq!(

@@ -368,3 +368,25 @@ fn results_are_findings_of_lint_and_of_ci_systems() {
         "{text}"
     );
 }
+
+/// Before, a misspelt assertion was left out, and the command passed.
+#[test]
+fn a_malformed_document_does_not_pass() {
+    let retries = recipes()[5];
+    let misspelt = retries.replacen("PolicyAssertion", "PolicyAsertion", 1);
+    let both = format!("{retries}---\n{misspelt}");
+    assert_eq!(check(WORLD, retries, &[]).0, 0);
+    let (code, text) = check(WORLD, &both, &[]);
+    assert_eq!(code, 3, "{text}");
+    assert_eq!(check(WORLD, &both, &["--allow-partial"]).0, 0);
+    let (code, text) = check(WORLD, &both, &["-o", "junit"]);
+    assert_eq!(code, 3);
+    assert!(
+        text.contains("tests=\"2\" failures=\"0\" errors=\"1\"") && text.contains("E002 Malformed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("ClusterEffectivePolicyAssertion.entail.dev/few-retries\"/>"),
+        "{text}"
+    );
+}

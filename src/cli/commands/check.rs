@@ -12,6 +12,7 @@ use super::preview::read_manifests;
 use super::session::Session;
 use super::{CliError, ExitStatus, QueryArgs, console};
 use crate::api::v1;
+use crate::api::v1::finding::Severity;
 use crate::insight::MAX_SAMPLES;
 
 /// Arguments of `entail check`.
@@ -97,7 +98,8 @@ pub(in crate::cli) fn run(mut args: CheckArgs) -> Result<ExitStatus, CliError> {
         session.is_partial = true;
     }
     // What is malformed in manifests may be an assertion that nobody checks then.
-    let inputs = findings::of_inputs(&session.status.problems).filter(|_| needs_all);
+    let inputs = findings::of_inputs(&session.status.problems);
+    let inputs = inputs.filter(|found| needs_all && found.severity() == Severity::Error);
     let inputs: Vec<v1::Finding> = inputs.collect();
     session.is_partial |= !inputs.is_empty();
     let states = session.incomplete(&reply.kinds);

@@ -184,12 +184,33 @@ fn unit_lines(unit: &v1::ChangedUnit) -> Vec<String> {
     }
     let arrow = "        -> ";
     let available = |used: usize| text_width().saturating_sub(used).max(MIN_VALUE);
-    let before = shortened(&value(before), available(width(&head) + width(&old)));
     let used = width(arrow) + width(&new) + width(mark);
-    let after = shortened(&value(after), available(used));
+    let rooms = [available(width(&head) + width(&old)), available(used)];
+    let [before, after] = shortened_apart([value(before), value(after)], rooms);
     vec![
         format!("{head}{before}{old}"),
         format!("{arrow}{after}{new}{mark}"),
+    ]
+}
+
+/// Shortens two values to what fits, each to its columns. If that would leave the same of both, they begin where they
+/// differ.
+fn shortened_apart([before, after]: [String; 2], [most, most_after]: [usize; 2]) -> [String; 2] {
+    /// Columns before the difference, which tell what differs.
+    const CONTEXT: usize = 16;
+    let short = [shortened(&before, most), shortened(&after, most_after)];
+    let pairs = before.chars().zip(after.chars());
+    let common = pairs.take_while(|(old, new)| old == new).count();
+    // What is seen of a shortened value, before its `...`.
+    let seen = most.min(most_after).saturating_sub(3 + CONTEXT);
+    if common < seen || before == after {
+        return short;
+    }
+    let skipped = common.saturating_sub(CONTEXT);
+    let rest = |text: &str| format!("...{}", text.chars().skip(skipped).collect::<String>());
+    [
+        shortened(&rest(&before), most),
+        shortened(&rest(&after), most_after),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The assertions that a change would break: only paths whose answers differ or that go through the changed object, and
 //! those below them, are checked.
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -13,7 +14,7 @@ use super::verdict::{VerdictId, Verdicts};
 use crate::insight::{AccessScope, Budget};
 use crate::snapshot::Snapshot;
 use entail_core::engine::{PathEngine, StateId};
-use entail_core::model::{InternalError, NodeKey, ObjectKey, OrInternal, PathName, groups};
+use entail_core::model::{InternalError, NodeKey, Object, ObjectKey, OrInternal, PathName, groups};
 use entail_core::topology::{ListedPath, TrieNodeId, WalkControl};
 
 /// An assertion that holds on some paths before a change and not after it.
@@ -42,14 +43,53 @@ struct Side<'a> {
 pub fn enforced_in(snapshot: &Snapshot, namespace: &str) -> Option<ObjectKey> {
     let all = AccessScope::default();
     let world = snapshot.engine().world();
-    let mut within = within_limits(assertions_of(snapshot, &all));
-    let found = within.find(|(is_within, object)| {
+    let found = checked(snapshot).find(|object| {
         let owner = &*object.key.namespace;
-        *is_within
-            && (owner.is_empty() || owner == namespace)
+        (owner.is_empty() || owner == namespace)
             && Assertion::read(object, world, &all).is_ok_and(|read| read.enforce)
     });
-    found.map(|(_, object)| object.key.clone())
+    found.map(|object| object.key.clone())
+}
+
+/// The assertions of a snapshot that are within the limits of their number.
+fn checked(snapshot: &Snapshot) -> impl Iterator<Item = Arc<Object>> {
+    let within = within_limits(assertions_of(snapshot, &AccessScope::default()));
+    within.filter_map(|(is_within, object)| is_within.then_some(object))
+}
+
+/// Finds the paths that go through an object, or a Namespace.
+struct Through<'e> {
+    engine: &'e PathEngine,
+    object: &'e ObjectKey,
+    is_namespace: bool,
+    /// Whether paths from a trie node on do.
+    reaches: RefCell<HashMap<TrieNodeId, bool>>,
+}
+
+impl Through<'_> {
+    fn is_on_it(&self, id: TrieNodeId) -> Result<bool, InternalError> {
+        let node = self.engine.trie().node(id)?;
+        let own = &self.engine.world().topology().key(node.node).object;
+        Ok(match self.is_namespace {
+            true => own.namespace == self.object.name,
+            false => own == self.object,
+        })
+    }
+
+    /// Whether a path from a trie node on goes through the object. A path has few nodes, which bound the recursion.
+    fn reaches(&self, id: TrieNodeId) -> Result<bool, InternalError> {
+        if let Some(known) = self.reaches.borrow().get(&id) {
+            return Ok(*known);
+        }
+        let trie = self.engine.trie();
+        let mut found = self.is_on_it(id)?;
+        for below in trie.below(trie.node(id)?) {
+            // Each of them is looked at, so that none is looked at again.
+            found |= self.reaches(below)?;
+        }
+        self.reaches.borrow_mut().insert(id, found);
+        Ok(found)
+    }
 }
 
 /// Returns the names of the paths that go through an object, or a Namespace, from where they do. An assertion may read the
@@ -57,58 +97,70 @@ pub fn enforced_in(snapshot: &Snapshot, namespace: &str) -> Option<ObjectKey> {
 ///
 /// # Errors
 /// A trie node is missing.
-pub fn paths_through(
+fn paths_through(
     engine: &PathEngine,
     object: &ObjectKey,
     budget: &Budget,
 ) -> Result<Vec<String>, InternalError> {
-    let (topology, trie) = (engine.world().topology(), engine.trie());
     let is_namespace = object.kind.is(groups::CORE, "Namespace");
+    let topology = engine.world().topology();
     if !is_namespace && topology.node(&NodeKey::whole(object.clone())).is_none() {
         return Ok(Vec::new());
     }
-    let (mut found, mut failed) = (Vec::new(), None);
+    let through = Through {
+        engine,
+        object,
+        is_namespace,
+        reaches: RefCell::default(),
+    };
+    let (mut found, failed) = (Vec::new(), Cell::new(None));
+    let is_true = |result: Result<bool, InternalError>| {
+        result.unwrap_or_else(|error| {
+            failed.set(Some(error));
+            false
+        })
+    };
+    let step = |(), id| is_true(through.reaches(id)).then_some(());
     let mut visit = |path: &ListedPath<'_, ()>| {
-        let last = path.resolved.last().or_internal("the end of a path");
-        let own = match last.and_then(|id| trie.node(*id)) {
-            Ok(node) => &topology.key(node.node).object,
-            Err(error) => {
-                failed = Some(error);
-                return WalkControl::Stop;
-            }
-        };
         if !budget.step() {
             return WalkControl::Stop;
         }
-        let is_on_it = match is_namespace {
-            true => own.namespace == object.name,
-            false => own == object,
-        };
-        if !is_on_it {
+        let last = path.resolved.last();
+        if !last.is_some_and(|id| is_true(through.is_on_it(*id))) {
             return WalkControl::Descend;
         }
         found.push(path.name.to_owned());
         WalkControl::SkipChildren
     };
-    trie.list(None, (), |(), _| Some(()), &mut visit);
-    failed.map_or(Ok(found), Err)
+    engine.trie().list(None, (), step, &mut visit);
+    failed.into_inner().map_or(Ok(found), Err)
 }
 
 /// Returns the assertions of a snapshot that a change breaks, in the order of assertions. `after` is the world after the
-/// change, and `changed` the names of the paths whose answers differ there, that are new, or that go through what changed.
+/// change of some objects, and `changed` the names of the paths whose answers differ there or that are new. Besides, all
+/// paths through the objects are checked.
 ///
 /// # Errors
 /// A trie node or a state is missing.
 pub fn broken_by<'p>(
     snapshot: &Snapshot,
-    after: &PathEngine,
-    changed: impl Iterator<Item = &'p str> + Clone,
+    (after, objects): (&PathEngine, &[ObjectKey]),
+    changed: impl Iterator<Item = &'p str>,
     (today, budget): (Date, &Budget),
 ) -> Result<Vec<BrokenAssertion>, InternalError> {
     let all = AccessScope::default();
     let mut broken = Vec::new();
-    let within = within_limits(assertions_of(snapshot, &all));
-    for (_, object) in within.filter(|(is_within, _)| *is_within) {
+    let mut within = checked(snapshot).peekable();
+    if within.peek().is_none() {
+        return Ok(broken);
+    }
+    let mut through = Vec::new();
+    for object in objects {
+        through.extend(paths_through(after, object, budget)?);
+    }
+    let mut names: Vec<&str> = changed.collect();
+    names.extend(through.iter().map(String::as_str));
+    for object in within {
         // The caller reports that the budget is exhausted.
         if !budget.step() {
             break;
@@ -120,7 +172,7 @@ pub fn broken_by<'p>(
         let mut before = Side::new(snapshot.engine(), &old, today, &all);
         let mut now = Side::new(after, &new, today, &all);
         let mut found: Option<BrokenAssertion> = None;
-        for name in now.failing(changed.clone(), budget)? {
+        for name in now.failing(names.iter().copied(), budget)? {
             if !before.holds_on(&name)? {
                 continue;
             }

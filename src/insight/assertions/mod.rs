@@ -15,7 +15,7 @@ mod verdict;
 mod walk;
 
 pub use checker::AssertionChecker;
-pub use effect::{BrokenAssertion, broken_by, enforced_in, paths_through};
+pub use effect::{BrokenAssertion, broken_by, enforced_in};
 pub use findings::{assertion_findings, is_of_result};
 pub use result::NOT_CHECKED;
 

@@ -26,6 +26,10 @@ pub(super) struct Review {
     pub object: Value,
     /// Why not all of the object was read, if something was left out.
     pub cut: Option<Cut>,
+    /// Whether the object was so before, or is being deleted: then the change takes nothing away that was read.
+    pub was_cut: bool,
+    /// The namespace of the object; its own for a Namespace, and empty for other kinds without one.
+    pub namespace: String,
 }
 
 #[derive(Deserialize)]
@@ -103,17 +107,22 @@ impl Review {
             _ => None,
         };
         let kind = GroupKind::new(request.kind.group.as_str(), request.kind.kind.as_str());
+        let old =
+            || serde_json::from_slice(text).map(|read: WithOldObject| read.request.old_object);
         // Of the two objects, the other one would take memory for nothing.
         let object = match change {
-            Some(ObjectChange::Deleted) => {
-                serde_json::from_slice(text).map(|read: WithOldObject| read.request.old_object)
-            }
+            Some(ObjectChange::Deleted) => old(),
             _ => serde_json::from_slice(text).map(|read: WithObject| read.request.object),
         };
         let BoundedValue {
             value: mut object,
             cut,
         } = object.map_err(malformed)?;
+        let is_ending = object.pointer("/metadata/deletionTimestamp").is_some();
+        let was_cut = cut.is_some()
+            && (is_ending
+                || change != Some(ObjectChange::Created)
+                    && old().is_ok_and(|object| object.cut.is_some()));
         // The request about a Namespace names it as its own namespace.
         if !kind.is("", "Namespace") {
             complete(&mut object, "namespace", || request.namespace.clone());
@@ -133,6 +142,8 @@ impl Review {
             change,
             object,
             cut,
+            was_cut,
+            namespace: request.namespace,
         })
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use serde_json::Value;
 use tonic::Status;
 
 use super::counters::{ReviewCounters, ReviewOutcome};
@@ -16,8 +15,8 @@ use crate::api::StateReason;
 use crate::api::v1::kind_state::State;
 use crate::insight::{
     BrokenAssertion, Budget, ChangeEffect, ChangedObject, MAX_WARNINGS, NameScope, ObjectChange,
-    Visibility, broken_by, broken_warning, enforced_in, paths_through, today, unread_assertions,
-    warning_line, warnings,
+    Visibility, broken_by, broken_warning, enforced_in, today, unread_assertions, warning_line,
+    warnings,
 };
 use crate::server::admission::blocking_pool::BlockingPool;
 use crate::server::admission::connections::ClientAddress;
@@ -232,9 +231,8 @@ impl Reviewer {
             return Step::Answered(Verdict::silent());
         }
         if let Some(cut) = review.cut {
-            let namespace = review.object.pointer("/metadata/namespace");
-            let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
-            let enforced = enforced_in(&snapshot, namespace);
+            let enforced = enforced_in(&snapshot, &review.namespace);
+            let enforced = enforced.filter(|_| !review.was_cut);
             return Step::Answered(Verdict::not_readable(&cut.message(), enforced.as_ref()));
         }
         let applied = match self.apply(snapshot, review, change) {
@@ -354,19 +352,15 @@ impl Verdict {
     /// The object exceeds the bounds. If an assertion is enforced, the change is denied: nobody gets around an assertion by
     /// the shape of an object.
     fn not_readable(why: &str, enforced: Option<&ObjectKey>) -> Self {
-        let unknown = Self::unknown(&format!("the object is {why}"));
-        let denial = enforced.map(|assertion| {
-            warning_line(&format!(
-                "`{assertion}` is enforced, and it cannot be checked: the object is {why}"
-            ))
-        });
-        match denial {
-            Some(_) => Self {
+        match enforced {
+            Some(assertion) => Self {
                 outcome: ReviewOutcome::Denied,
                 warnings: Vec::new(),
-                denial,
+                denial: Some(warning_line(&format!(
+                    "`{assertion}` is enforced, and it cannot be checked: the object is {why}"
+                ))),
             },
-            None => unknown,
+            None => Self::unknown(&format!("the object is {why}")),
         }
     }
 
@@ -425,12 +419,14 @@ fn broken(
         return Err("too many paths change".to_owned());
     }
     let changed = differences.changes.iter().flat_map(|change| &change.paths);
-    let through = paths_through(effect.after.paths(), &applied.key, &within.0);
-    let through = through.map_err(|error| error.to_string())?;
-    let changed = changed.chain(&differences.paths_added).chain(&through);
-    let changed = changed.map(String::as_str);
+    let changed = changed.chain(&differences.paths_added).map(String::as_str);
     let day = (today(), &*within.0);
-    let broken = broken_by(&applied.snapshot, effect.after.paths(), changed, day);
+    let broken = broken_by(
+        &applied.snapshot,
+        (effect.after.paths(), std::slice::from_ref(&applied.key)),
+        changed,
+        day,
+    );
     let broken = broken.map_err(|error| error.to_string())?;
     match within.0.step() {
         true => Ok(broken),
@@ -484,7 +480,7 @@ fn follows(world: &World, kind: &GroupKind) -> bool {
 #[cfg(test)]
 mod tests {
     use entail_core::model::{KindState, SourceState};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::snapshot::Version;

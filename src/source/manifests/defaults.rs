@@ -245,12 +245,12 @@ struct FieldCheck {
 
 /// Where a value is in an object.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct FieldLocation<'p> {
     above: Option<&'p Self>,
     name: &'p str,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FieldLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(above) = self.above {
             write!(f, "{above}.")?;
@@ -260,7 +260,7 @@ impl fmt::Display for Place<'_> {
 }
 
 impl FieldCheck {
-    fn value(&mut self, value: &Value, schema: &Value, place: &Place<'_>) {
+    fn value(&mut self, value: &Value, schema: &Value, place: &FieldLocation<'_>) {
         match (value, schema.get("items")) {
             (Value::Object(fields), _) => self.fields(fields, schema, Some(place)),
             (Value::Array(items), Some(schema)) => {
@@ -273,7 +273,7 @@ impl FieldCheck {
     }
 
     /// Checks the fields of an object; without a place, of a whole one.
-    fn fields(&mut self, fields: &Fields, schema: &Value, above: Option<&Place<'_>>) {
+    fn fields(&mut self, fields: &Fields, schema: &Value, above: Option<&FieldLocation<'_>>) {
         let is_set = |name: &str| schema.get(name) == Some(&Value::Bool(true));
         let is_object = above.is_none() || is_set("x-kubernetes-embedded-resource");
         // A schema without a type is none that an API server takes: it is an excerpt.
@@ -285,7 +285,7 @@ impl FieldCheck {
             if is_object && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
                 continue;
             }
-            let place = Place { above, name };
+            let place = FieldLocation { above, name };
             match schema_of(schema, name) {
                 Some(schema) => self.value(value, schema, &place),
                 None if takes_any => {}
@@ -294,7 +294,7 @@ impl FieldCheck {
         }
     }
 
-    fn note(&mut self, place: &Place<'_>, schema: &Value) {
+    fn note(&mut self, place: &FieldLocation<'_>, schema: &Value) {
         let unknown = self.unknown.get_or_insert_with(|| {
             let properties = schema.get("properties").and_then(Value::as_object);
             let known = properties.into_iter().flatten();

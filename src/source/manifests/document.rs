@@ -95,12 +95,12 @@ pub(super) fn yaml(text: &str, limits: Limits) -> Result<Document, DocumentError
     loop {
         CONTAINERS.set(Some(containers_of_text(text.len())));
         let read = serde_saphyr::from_str_with_options::<Node<'_>>(&text, options(limits));
-        let left_over = CONTAINERS.take();
+        let has_too_many = CONTAINERS.take().is_none();
         let error = match read {
             Ok(node) => return finish(node, &text),
             Err(error) => error,
         };
-        if left_over == Some(0) {
+        if has_too_many {
             return Err(DocumentError {
                 message: too_many_containers(text.len()),
                 ..refusal(&error, limits)
@@ -312,7 +312,8 @@ fn count_container<E: serde::de::Error>() -> Result<(), E> {
         return Ok(());
     };
     let less = left.checked_sub(1);
-    CONTAINERS.set(Some(less.unwrap_or(0)));
+    // Nothing is left beyond the last one, which `yaml` sees.
+    CONTAINERS.set(less);
     match less {
         Some(_) => Ok(()),
         None => Err(E::custom("too many lists and mappings")),

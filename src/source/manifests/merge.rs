@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
-use super::defaults::{Completed, CrdSchemas, DefaultedObject};
+use super::defaults::{CrdSchemas, DefaultedObject};
 use super::files::name_of;
 use super::read::ManifestObject;
 use super::scopes::KindScopes;
@@ -106,34 +106,41 @@ impl Item {
         Arc::clone(defaulted.map_or(&self.object, |completed| &completed.object))
     }
 
-    /// The object as its CRD makes it, and the problem with that.
+    /// The object with the defaults of its CRD, and the problem for which they are not applied.
     fn with_defaults(
         &mut self,
         schemas: &CrdSchemas,
         name: &str,
     ) -> (Arc<Object>, Option<Problem>) {
         self.defaulted = DefaultedObject::update(self.defaulted.take(), &self.object, schemas);
+        let result = self.defaulted.as_ref().map(|defaulted| &defaulted.result);
+        match result {
+            None => (Arc::clone(&self.object), None),
+            Some(Ok(completed)) => (Arc::clone(&completed.object), None),
+            Some(Err(error)) => {
+                let problem = self.problem(ProblemKind::Malformed, error, name);
+                (Arc::clone(&self.object), Some(problem))
+            }
+        }
+    }
+
+    /// The fields of the object, as of the last update, that its CRD does not have. Unlike other problems it concerns no
+    /// other object, so that it belongs to the file with this name.
+    pub fn unknown_fields(&self, name: &str) -> Option<Problem> {
+        let completed = self.defaulted.as_ref()?.result.as_ref().ok()?;
+        let unknown = completed.unknown.as_ref()?;
+        Some(self.problem(ProblemKind::UnknownField, unknown, name))
+    }
+
+    fn problem(&self, kind: ProblemKind, what: &dyn fmt::Display, name: &str) -> Problem {
         let key = &self.object.key;
-        let problem = |kind: ProblemKind, what: &dyn fmt::Display| Problem {
+        Problem {
             path: name.to_owned(),
             line: Some(self.line),
             message: format!("{key}: {what}"),
             kind,
             kept_last_good: false,
             about: Some(key.clone()),
-        };
-        let result = self.defaulted.as_ref().map(|defaulted| &defaulted.result);
-        match result {
-            None => (Arc::clone(&self.object), None),
-            Some(Ok(Completed { object, unknown })) => {
-                let unknown = unknown.as_ref();
-                let problem = unknown.map(|what| problem(ProblemKind::UnknownField, what));
-                (Arc::clone(object), problem)
-            }
-            Some(Err(error)) => {
-                let problem = problem(ProblemKind::Malformed, error);
-                (Arc::clone(&self.object), Some(problem))
-            }
         }
     }
 }

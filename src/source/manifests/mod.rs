@@ -22,7 +22,7 @@ mod watcher;
 
 use entail_core::model::Change;
 
-pub use defaults::{Completed, CrdSchemas};
+pub use defaults::CrdSchemas;
 pub use limits::Limits;
 pub use problem::{Problem, ProblemKind};
 pub use read::{

@@ -47,6 +47,8 @@ struct ManifestFile {
     items: Vec<Item>,
     /// The current problems.
     problems: Vec<Problem>,
+    /// The fields of the objects that their CRDs do not have.
+    unknown_fields: Vec<Problem>,
 }
 
 /// What reading a file gave.
@@ -267,6 +269,7 @@ impl Manifests {
         for ChangedFile { path, items } in files {
             if let (Some(file), Some(items)) = (self.files.get_mut(&path), items) {
                 file.items = items;
+                file.check_fields(&name_of(&path));
             }
         }
         change.unwrap_or_else(|| self.publish())
@@ -281,11 +284,15 @@ impl Manifests {
             .collect();
         let (change, problems) = self.published.update(&mut self.scopes, &mut files);
         self.merge_problems = problems;
+        for (path, file) in &mut self.files {
+            file.check_fields(&name_of(path));
+        }
         change
     }
 
     fn problems(&self, listing: Vec<Problem>) -> Vec<Problem> {
-        let files = self.files.values().flat_map(|loaded| &loaded.problems);
+        let files = self.files.values();
+        let files = files.flat_map(|loaded| loaded.problems.iter().chain(&loaded.unknown_fields));
         let mut problems = listing;
         problems.extend(files.chain(&self.merge_problems).cloned());
         problems.sort();
@@ -305,6 +312,15 @@ impl FileContent {
 }
 
 impl ManifestFile {
+    /// Notes the fields that the CRDs of the objects do not have, after an update.
+    fn check_fields(&mut self, name: &str) {
+        let found = self
+            .items
+            .iter()
+            .filter_map(|item| item.unknown_fields(name));
+        self.unknown_fields = found.collect();
+    }
+
     /// Replaces the content. Returns whether the objects may have changed.
     fn take(&mut self, parsed: ParsedContent, name: &str) -> bool {
         let ParsedContent { state, content } = parsed;

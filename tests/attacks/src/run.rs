@@ -30,7 +30,7 @@ pub type Attack = (&'static str, fn(Arc<Target>) -> Running);
 
 /// The niceness of the threads that attack. Attackers have processors of their own: what counts is what the server does
 /// to others, and not who takes the processors of this machine.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 19;
 
 /// The runtime that attacks.
 fn attackers() -> Runtime {

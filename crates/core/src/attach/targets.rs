@@ -4,7 +4,7 @@
 use super::section::has_sections;
 use super::{AttachmentGroup, Context};
 use crate::model::{GroupKind, LabelSelector, NodeKey, ObjectKey, Outcome, Str, groups};
-use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
+use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces, TargetKinds};
 
 /// The outcome of a reference that fails, and the reason.
 type ReferenceError = (Outcome, String);
@@ -37,7 +37,7 @@ impl Context<'_> {
             None => {
                 return Err((
                     Outcome::Invalid,
-                    format!("the kind does not target `{kind}`"),
+                    format!("the kind does not target `{kind}`{}", self.targets_told()),
                 ));
             }
         };
@@ -63,6 +63,19 @@ impl Context<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Says what the kind targets, if its profile lists it.
+    fn targets_told(&self) -> String {
+        let TargetKinds::Listed(targets) = &self.profile.targets else {
+            return String::new();
+        };
+        let names = targets.iter().map(|target| format!("`{}`", target.kind));
+        let names: Vec<String> = names.collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(": use {}", names.join(", ")),
+        }
     }
 
     fn by_name(

@@ -2,6 +2,7 @@
 
 use super::{AttachmentChain, PolicyKind};
 use crate::merge::{FoldDetail, Layer, Stack, StackGroup, fold};
+use crate::model::Granularity;
 use crate::profile::{Policy, Refusal, TargetKind};
 use crate::topology::NodeId;
 
@@ -63,8 +64,13 @@ impl PolicyKind {
 
     /// Why a policy cannot be on a target with the result of the stack that it is the last of.
     fn merged_refusal(&self, target: &TargetKind, stack: &Stack<'_>) -> Option<String> {
-        let layers = stack.groups.iter().map(|group| group.layers.len());
-        if layers.sum::<usize>() < 2 {
+        let layers = stack.groups.iter().flat_map(|group| &group.layers);
+        let replaces = |layer: &Layer<'_>| {
+            let mut blocks = layer.blocks.iter();
+            blocks.all(|(_, strategy)| strategy.granularity() == Some(Granularity::Atomic))
+        };
+        // What is merged to nothing, and what takes the place of the rest, has the policy's own rules, which were checked.
+        if layers.clone().count() < 2 || layers.last().is_some_and(replaces) {
             return None;
         }
         let folded = fold(&self.profile, self.schemas(), stack, FoldDetail::Merged);

@@ -367,7 +367,10 @@ fn cut_out(value: &mut Value, path: &[FieldStep], beside: Option<&[FieldStep]>) 
     };
     match (step, value) {
         (FieldStep::Field(name), Value::Object(fields)) if rest.is_empty() => {
-            fields.remove(name.as_str());
+            let is_beside = |value: &Value| beside.is_none_or(|below| is_set_in(value, below));
+            if fields.get(name.as_str()).is_some_and(is_beside) {
+                fields.remove(name.as_str());
+            }
         }
         (FieldStep::Field(name), Value::Object(fields)) => {
             if let Some(inner) = fields.get_mut(name.as_str()) {
@@ -555,6 +558,12 @@ fn limit(
 
 fn ignored(doc: &IgnoredDoc) -> Result<Ignored, String> {
     let path = |text: &String| path_of_items(text, "limits.ignored");
+    if doc.path.ends_with(']') {
+        let path = &doc.path;
+        return Err(format!(
+            "limits.ignored: `{path}` is no field: name one of the items"
+        ));
+    }
     Ok(Ignored {
         path: path(&doc.path)?,
         beside: doc.beside.as_ref().map(path).transpose()?,
@@ -659,6 +668,12 @@ mod tests {
                 json!({"a": {"b": [{"x": 1, "y": {"z": 1}}, {"x": 1}, 5]}, "d": 1}),
             ),
             ("a.c", Some("e"), rules.clone()),
+            (
+                "a.b[*].y",
+                Some("a.b[*].y.z"),
+                json!({"a": {"b": [{"x": 1}, {"x": 1}, 5], "c": 1}, "d": 1}),
+            ),
+            ("a.b[*].y", Some("a.b[*].y.none"), rules.clone()),
             ("d.c", None, rules.clone()),
         ] {
             let doc = IgnoredDoc {

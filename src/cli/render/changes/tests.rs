@@ -139,3 +139,23 @@ fn paths_end_at_route_rules_and_backends() {
     assert_eq!(path_end("gateways/p/g"), "gateways/p/g");
     assert_eq!(path_end("\u{1b}"), "\u{1b}");
 }
+
+#[test]
+fn long_values_are_shortened_to_where_they_differ() {
+    let rules = |requests: u32| {
+        let other = "x".repeat(300);
+        format!(r#"[{{"other": "{other}", "limit": {{"requests": {requests}}}}}]"#)
+    };
+    let (before, after) = (rules(5), rules(50));
+    let changed = unit(Some(&before), Some(&after));
+    let [old, new] = <[String; 2]>::try_from(unit_lines(&changed)).unwrap();
+    assert!(old.contains("...") && old.contains("5}"), "{old}");
+    assert!(new.contains("...") && new.contains("50}"), "{new}");
+    // What differs at the beginning is seen from there.
+    let changed = unit(
+        Some(&format!("[1, {before}]")),
+        Some(&format!("[2, {after}]")),
+    );
+    let [old, new] = <[String; 2]>::try_from(unit_lines(&changed)).unwrap();
+    assert!(old.contains("[1, ") && new.contains("[2, "), "{old}\n{new}");
+}
