@@ -149,6 +149,20 @@ fn differences(
     wrong
 }
 
+/// Whether effective policies and the names of paths decide an assertion.
+fn reads_policies_alone(written: &Value) -> bool {
+    let paths = &written["spec"]["paths"];
+    let reads = written["spec"]["expect"]["cel"]
+        .as_str()
+        .unwrap_or_default();
+    let decides = ["hostnames", "namespaces"];
+    !reads.contains("||")
+        && decides.iter().all(|field| paths.get(field).is_none())
+        && paths
+            .get("gateways")
+            .is_none_or(|gateways| *gateways == json!({}))
+}
+
 /// What differs between the assertions that a change breaks, as found from the changed paths, and those that fail on more
 /// paths after it, of assertions that effective policies and the names of paths decide.
 fn breakage(before: &Snapshot, after: &Snapshot, written: &[Value], about: &str) -> Vec<String> {
@@ -175,18 +189,7 @@ fn breakage(before: &Snapshot, after: &Snapshot, written: &[Value], about: &str)
         let written = written
             .iter()
             .find(|written| written["metadata"]["name"] == name_of(result));
-        let is_judged = written.is_some_and(|written| {
-            let paths = &written["spec"]["paths"];
-            let reads = written["spec"]["expect"]["cel"]
-                .as_str()
-                .unwrap_or_default();
-            let decides = ["hostnames", "namespaces"];
-            !reads.contains("||")
-                && decides.iter().all(|field| paths.get(field).is_none())
-                && paths
-                    .get("gateways")
-                    .is_none_or(|gateways| *gateways == json!({}))
-        });
+        let is_judged = written.is_some_and(reads_policies_alone);
         let Some(old) = old.iter().find(of).filter(|_| is_judged) else {
             continue;
         };
