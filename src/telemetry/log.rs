@@ -220,7 +220,7 @@ struct PrintableLines<W> {
     is_colored: bool,
 }
 
-/// Whether what follows an escape sets a color, which is all that it can do then.
+/// Whether what follows an escape sets a color or a style, and does nothing else.
 fn begins_with_color(text: &str) -> bool {
     let parameters = text.strip_prefix('[').and_then(|rest| rest.split_once('m'));
     parameters.is_some_and(|(list, _)| list.bytes().all(|c| c.is_ascii_digit() || c == b';'))

@@ -196,17 +196,16 @@ fn unit_lines(unit: &v1::ChangedUnit) -> Vec<String> {
 /// Shortens two values to what fits, each to its columns. If that would leave the same of both, they begin where they
 /// differ.
 fn shortened_apart([before, after]: [String; 2], [most, most_after]: [usize; 2]) -> [String; 2] {
-    /// Columns before the difference, which tell what differs.
-    const CONTEXT: usize = 16;
     let short = [shortened(&before, most), shortened(&after, most_after)];
+    let fits = short == [before.clone(), after.clone()];
     let pairs = before.chars().zip(after.chars());
     let common = pairs.take_while(|(old, new)| old == new).count();
-    // What is seen of a shortened value, before its `...`.
-    let seen = most.min(most_after).saturating_sub(3 + CONTEXT);
-    if common < seen || before == after {
+    // A part of the room is for what comes before the difference, and one for that itself.
+    let part = most.min(most_after) / 3;
+    if fits || before == after || common < 2 * part {
         return short;
     }
-    let skipped = common.saturating_sub(CONTEXT);
+    let skipped = common.saturating_sub(part);
     let rest = |text: &str| format!("...{}", text.chars().skip(skipped).collect::<String>());
     [
         shortened(&rest(&before), most),

@@ -58,15 +58,17 @@ fn checked(snapshot: &Snapshot) -> impl Iterator<Item = Arc<Object>> {
 }
 
 /// Finds the paths that go through an object, or a Namespace.
-struct Through<'e> {
+struct PathsThrough<'e> {
     engine: &'e PathEngine,
     object: &'e ObjectKey,
     is_namespace: bool,
+    /// The caller reports that it is exhausted.
+    budget: &'e Budget,
     /// Whether paths from a trie node on do.
     reaches: RefCell<HashMap<TrieNodeId, bool>>,
 }
 
-impl Through<'_> {
+impl PathsThrough<'_> {
     fn is_on_it(&self, id: TrieNodeId) -> Result<bool, InternalError> {
         let node = self.engine.trie().node(id)?;
         let own = &self.engine.world().topology().key(node.node).object;
@@ -80,6 +82,9 @@ impl Through<'_> {
     fn reaches(&self, id: TrieNodeId) -> Result<bool, InternalError> {
         if let Some(known) = self.reaches.borrow().get(&id) {
             return Ok(*known);
+        }
+        if !self.budget.step() {
+            return Ok(false);
         }
         let trie = self.engine.trie();
         let mut found = self.is_on_it(id)?;
@@ -107,10 +112,11 @@ fn paths_through(
     if !is_namespace && topology.node(&NodeKey::whole(object.clone())).is_none() {
         return Ok(Vec::new());
     }
-    let through = Through {
+    let through = PathsThrough {
         engine,
         object,
         is_namespace,
+        budget,
         reaches: RefCell::default(),
     };
     let (mut found, failed) = (Vec::new(), Cell::new(None));

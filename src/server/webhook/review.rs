@@ -26,8 +26,8 @@ pub(super) struct Review {
     pub object: Value,
     /// Why not all of the object was read, if something was left out.
     pub cut: Option<Cut>,
-    /// Whether the object was so before, or is being deleted: then the change takes nothing away that was read.
-    pub was_cut: bool,
+    /// Whether such an object is deleted, or was so while it was being deleted before: it must be able to end.
+    pub is_ending: bool,
     /// The namespace of the object; its own for a Namespace, and empty for other kinds without one.
     pub namespace: String,
 }
@@ -118,11 +118,17 @@ impl Review {
             value: mut object,
             cut,
         } = object.map_err(malformed)?;
-        let is_ending = object.pointer("/metadata/deletionTimestamp").is_some();
-        let was_cut = cut.is_some()
-            && (is_ending
-                || change != Some(ObjectChange::Created)
-                    && old().is_ok_and(|object| object.cut.is_some()));
+        // Its finalizers can be removed, or a namespace with it would never end.
+        let ends = |old: BoundedValue| {
+            let ending = old.value.pointer("/metadata/deletionTimestamp");
+            old.cut.is_some() && ending.is_some_and(Value::is_string)
+        };
+        let is_ending = cut.is_some()
+            && match change {
+                Some(ObjectChange::Deleted) => true,
+                Some(ObjectChange::Updated) => old().is_ok_and(ends),
+                _ => false,
+            };
         // The request about a Namespace names it as its own namespace.
         if !kind.is("", "Namespace") {
             complete(&mut object, "namespace", || request.namespace.clone());
@@ -142,7 +148,7 @@ impl Review {
             change,
             object,
             cut,
-            was_cut,
+            is_ending,
             namespace: request.namespace,
         })
     }
@@ -181,6 +187,55 @@ fn complete(object: &mut Value, field: &str, value: impl FnOnce() -> String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Before, an object that was being deleted could be made too large to be checked.
+    #[test]
+    fn only_what_was_too_large_before_may_end_unchecked() {
+        let object = |depth: usize, is_ending: bool| {
+            let spec = (0..depth).fold(json!(1), |inner, _| json!({ "a": inner }));
+            let mut object = json!({"apiVersion": "p.io/v1", "kind": "P", "spec": spec, "metadata": {"name": "p"}});
+            if is_ending {
+                object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
+            object
+        };
+        let (deep, flat) = (110, 1);
+        for (operation, now, before, expected) in [
+            ("CREATE", object(deep, true), Value::Null, (true, false)),
+            (
+                "UPDATE",
+                object(deep, true),
+                object(flat, true),
+                (true, false),
+            ),
+            (
+                "UPDATE",
+                object(deep, true),
+                object(deep, false),
+                (true, false),
+            ),
+            (
+                "UPDATE",
+                object(deep, true),
+                object(deep, true),
+                (true, true),
+            ),
+            (
+                "UPDATE",
+                object(flat, false),
+                object(deep, false),
+                (false, false),
+            ),
+            ("DELETE", Value::Null, object(deep, false), (true, true)),
+        ] {
+            let read = review(operation, json!({"object": now, "oldObject": before})).unwrap();
+            assert_eq!(
+                (read.cut.is_some(), read.is_ending),
+                expected,
+                "{operation}"
+            );
+        }
+    }
 
     fn review(operation: &str, request: Value) -> Result<Review, String> {
         let mut all = json!({

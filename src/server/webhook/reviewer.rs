@@ -232,7 +232,7 @@ impl Reviewer {
         }
         if let Some(cut) = review.cut {
             let enforced = enforced_in(&snapshot, &review.namespace);
-            let enforced = enforced.filter(|_| !review.was_cut);
+            let enforced = enforced.filter(|_| !review.is_ending);
             return Step::Answered(Verdict::not_readable(&cut.message(), enforced.as_ref()));
         }
         let applied = match self.apply(snapshot, review, change) {

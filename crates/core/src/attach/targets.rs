@@ -37,7 +37,10 @@ impl Context<'_> {
             None => {
                 return Err((
                     Outcome::Invalid,
-                    format!("the kind does not target `{kind}`{}", self.targets_told()),
+                    format!(
+                        "the kind does not target `{kind}`{}",
+                        self.what_it_targets()
+                    ),
                 ));
             }
         };
@@ -66,7 +69,7 @@ impl Context<'_> {
     }
 
     /// Says what the kind targets, if its profile lists it.
-    fn targets_told(&self) -> String {
+    fn what_it_targets(&self) -> String {
         let TargetKinds::Listed(targets) = &self.profile.targets else {
             return String::new();
         };

@@ -2,8 +2,8 @@
 
 use super::{AttachmentChain, PolicyKind};
 use crate::merge::{FoldDetail, Layer, Stack, StackGroup, fold};
-use crate::model::Granularity;
-use crate::profile::{Policy, Refusal, TargetKind};
+use crate::model::{Direction, Granularity, Strategy};
+use crate::profile::{Policy, Refusal, SameTarget, TargetKind};
 use crate::topology::NodeId;
 
 /// The message for a policy that, merged with others, sets fields that exclude each other (specification 5.12).
@@ -67,8 +67,13 @@ impl PolicyKind {
         let layers = stack.groups.iter().flat_map(|group| &group.layers);
         let replaces = |layer: &Layer<'_>| {
             let mut blocks = layer.blocks.iter();
-            blocks.all(|(_, strategy)| strategy.granularity() == Some(Granularity::Atomic))
+            blocks.all(|(_, strategy)| {
+                *strategy == Strategy::Merge(Granularity::Atomic, Direction::Defaults)
+            })
         };
+        // With OldestWins the last layer need not be the most specific one.
+        let replaces =
+            |layer| self.profile.same_target != SameTarget::OldestWins && replaces(layer);
         // What is merged to nothing, and what takes the place of the rest, has the policy's own rules, which were checked.
         if layers.clone().count() < 2 || layers.last().is_some_and(replaces) {
             return None;
