@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::leaf::{Leaf, Step, dotted};
+use super::leaf::{Leaf, Step, assemble, dotted};
 use super::objects::Objects;
 use super::place::{KnownControllers, fits_controller, fits_kind};
 use super::policy::{Block, Policy};
+use super::refused::is_set;
 use super::rng::Rng;
 use super::settings::{Class, Granularity, Settings, texts};
 use super::trail::{Step as Node, Trail};
@@ -16,6 +17,8 @@ pub struct Limit {
     entry: Value,
     targets: Vec<String>,
     pub fields: Vec<String>,
+    /// Values that are no rules: their paths, and what must be beside them.
+    ignored: Vec<(String, Option<String>)>,
     pub fieldwise: bool,
 }
 
@@ -26,6 +29,12 @@ pub fn limits(value: &Value) -> Vec<Limit> {
         .map(|entry| Limit {
             targets: texts(&entry["targets"]),
             fields: texts(&entry["fields"]),
+            ignored: (entry["ignored"].as_array().into_iter().flatten())
+                .map(|entry| {
+                    let text = |name: &str| entry[name].as_str().map(str::to_owned);
+                    (text("path").unwrap(), text("beside"))
+                })
+                .collect(),
             fieldwise: entry["fieldwise"] == true,
             entry: entry.clone(),
         })
@@ -121,6 +130,9 @@ pub fn limited(kind: &Settings, policy: &Policy, holding: &[&Limit]) -> Option<P
     }
     for limit in holding {
         for block in &mut policy.blocks {
+            for (path, beside) in &limit.ignored {
+                ignore(block, path, beside.as_deref());
+            }
             cut(kind, block, &limit.fields);
         }
         policy.fieldwise |= limit.fieldwise;
@@ -143,6 +155,31 @@ pub fn is_rule(leaf: &Leaf, fields: &[String]) -> bool {
     fields.any(|field| {
         leaf.path.starts_with(&field) || (leaf.value.is_null() && field.starts_with(&leaf.path))
     })
+}
+
+/// Takes a value out of a block. A path with `[*]` is about the items of a list, each with what is beside it.
+fn ignore(block: &mut Block, path: &str, beside: Option<&str>) {
+    let Some((list, inner)) = path.split_once("[*].") else {
+        let rules = assemble(&block.lines);
+        if beside.is_none_or(|beside| is_set(&rules, beside)) {
+            let path = dotted(path);
+            block.lines.retain(|line| !line.path.starts_with(&path));
+        }
+        return;
+    };
+    let condition = beside.map(|beside| beside.strip_prefix(&format!("{list}[*].")).unwrap());
+    let list = dotted(list);
+    let at = block.lines.iter_mut().filter(|line| line.path == list);
+    for item in at.flat_map(|line| line.value.as_array_mut().into_iter().flatten()) {
+        if condition.is_none_or(|condition| is_set(item, condition)) {
+            let (holder, name) = inner.rsplit_once('.').unwrap_or(("", inner));
+            let mut fields = holder.split('.').filter(|name| !name.is_empty());
+            let found = fields.try_fold(item, |value, name| value.get_mut(name));
+            if let Some(Value::Object(fields)) = found {
+                fields.remove(name);
+            }
+        }
+    }
 }
 
 fn cut(kind: &Settings, block: &mut Block, fields: &[String]) {

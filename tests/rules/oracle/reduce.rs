@@ -61,6 +61,8 @@ pub fn reduce(
         let lines = match again {
             BlockUse::Higher => below,
             BlockUse::Lower => above,
+            BlockUse::Neither if matches!(how, Reducer::Cel(_)) && value == c => below,
+            BlockUse::Neither if matches!(how, Reducer::Cel(_)) && value == e => above,
             BlockUse::Neither => combined(how, &place, value, &above, &below, &c),
         };
         replace(kind, result, &place, lines);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use entail_core::expr::Expression;
 use serde_json::{Value, json};
 
 use super::existing::{remove, walk};
@@ -26,11 +27,34 @@ pub fn forbids(target: &Target, rules: &Value) -> bool {
     let lines = flatten(rules, "", &Shape::default());
     let beside = |line: &Leaf| !is_rule(line, &target.fields);
     let elsewhere = !target.fields.is_empty() && lines.iter().any(beside);
-    elsewhere || target.without.iter().any(|path| is_set(rules, path))
+    let own = without_nulls(rules);
+    let is_true = |source: &String| {
+        let rule = Expression::compile(source).unwrap();
+        rule.evaluate(&[("self", &own)]) == Ok(json!(true))
+    };
+    elsewhere
+        || target.without.iter().any(|path| is_set(rules, path))
+        || !target.validations.iter().all(is_true)
+}
+
+/// Values as an API server stores them: no field of an object is null.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields = fields.clone();
+            fields.retain(|_, value| !value.is_null());
+            fields
+                .values_mut()
+                .for_each(|value| *value = without_nulls(value));
+            fields.into()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A null and an empty list are no values.
-fn is_set(rules: &Value, path: &str) -> bool {
+pub fn is_set(rules: &Value, path: &str) -> bool {
     let mut found = Vec::new();
     walk(rules, path, "", &mut found);
     let none = |value: &Value| value.is_null() || *value == Value::Array(Vec::new());

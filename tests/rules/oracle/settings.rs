@@ -81,7 +81,9 @@ pub struct Target {
     pub ports: bool,
     pub fields: Vec<String>,
     pub without: Vec<String>,
-    /// Both are looked at again after a merge (specification 2.13).
+    /// Expressions that must be true.
+    pub validations: Vec<String>,
+    /// All of them are looked at again after a merge (specification 2.13).
     pub merged: bool,
     pub root_only: bool,
 }
@@ -582,6 +584,9 @@ fn target(value: &Value) -> Target {
         ports: value["ports"] == true,
         fields: texts(&value["fields"]),
         without: texts(&value["without"]),
+        validations: (value["validations"].as_array().into_iter().flatten())
+            .filter_map(|entry| Some(entry["rule"].as_str()?.to_owned()))
+            .collect(),
         merged: value["merged"] == true,
         root_only: value["namespaces"] == "Root",
     }
