@@ -116,14 +116,16 @@ impl ValueReader<'_> {
 
     /// Counts a list or a map. False if there may be no more, so that it must be skipped.
     fn counts(&self) -> bool {
-        let left = self.containers.get().checked_sub(1);
-        match left {
-            Some(left) => self.containers.set(left),
-            // The metadata itself are always read: the object is known by its name.
-            None if self.part == Part::Metadata => {}
-            None => self.cut.set(Some(Cut::Containers)),
+        if let Some(left) = self.containers.get().checked_sub(1) {
+            self.containers.set(left);
+            return true;
         }
-        left.is_some() || self.part == Part::Metadata
+        // The metadata are always read: the object is known by its name.
+        let is_read = self.part == Part::Metadata;
+        if !is_read {
+            self.cut.set(Some(Cut::Containers));
+        }
+        is_read
     }
 }
 

@@ -1,13 +1,11 @@
 //! The documents that `-o json` and `-o yaml` print: JSON values whose fields keep their documented
 //! order.
 
-use std::fmt::Write;
-
 use serde::de::IgnoredAny;
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use super::text::is_hidden;
+use crate::printable::{escape, is_hidden};
 
 /// A value to print.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,19 +125,11 @@ pub(in crate::cli) fn quoted(text: &str) -> String {
 
 /// Escapes the hidden characters of a compact JSON text, of which serde_json escapes only a few. They are in strings.
 pub(in crate::cli) fn without_hidden(json: String) -> String {
-    if !json.contains(is_hidden) {
-        return json;
+    match json.contains(is_hidden) {
+        // Four digits are enough for all of them.
+        true => escape(&json, is_hidden),
+        false => json,
     }
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_hidden(c) {
-            // Four digits are enough for all of them. Writing to a String does not fail.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

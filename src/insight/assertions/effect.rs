@@ -30,6 +30,19 @@ pub struct BrokenAssertion {
     pub first: String,
 }
 
+impl BrokenAssertion {
+    /// Whether changes of objects in a namespace are denied because of it.
+    pub fn denies_in(&self, namespace: &str) -> bool {
+        self.enforce && may_deny(&self.object, namespace)
+    }
+}
+
+/// Whether an assertion that is enforced denies changes in a namespace. One of a namespace denies changes there alone: its
+/// owners own no others.
+fn may_deny(assertion: &ObjectKey, namespace: &str) -> bool {
+    assertion.namespace.is_empty() || *assertion.namespace == *namespace
+}
+
 /// An assertion in one of the two worlds.
 struct Side<'a> {
     engine: &'a PathEngine,
@@ -44,8 +57,7 @@ pub fn enforced_in(snapshot: &Snapshot, namespace: &str) -> Option<ObjectKey> {
     let all = AccessScope::default();
     let world = snapshot.engine().world();
     let found = checked(snapshot).find(|object| {
-        let owner = &*object.key.namespace;
-        (owner.is_empty() || owner == namespace)
+        may_deny(&object.key, namespace)
             && Assertion::read(object, world, &all).is_ok_and(|read| read.enforce)
     });
     found.map(|object| object.key.clone())

@@ -52,27 +52,23 @@ struct AdmissionRequest {
     operation: String,
 }
 
-/// The part of a review that holds the object after the change.
+/// A part of the request of a review.
 #[derive(Deserialize)]
-struct WithObject {
-    request: ObjectOf,
+struct Requested<T> {
+    request: T,
 }
 
+/// The object after the change.
 #[derive(Deserialize)]
-struct ObjectOf {
+struct NewObject {
     #[serde(default)]
     object: BoundedValue,
 }
 
-/// The part of a review that holds the object before it is deleted.
-#[derive(Deserialize)]
-struct WithOldObject {
-    request: OldObjectOf,
-}
-
+/// The object before the change.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OldObjectOf {
+struct OldObject {
     #[serde(default)]
     old_object: BoundedValue,
 }
@@ -107,12 +103,13 @@ impl Review {
             _ => None,
         };
         let kind = GroupKind::new(request.kind.group.as_str(), request.kind.kind.as_str());
-        let old =
-            || serde_json::from_slice(text).map(|read: WithOldObject| read.request.old_object);
+        let old = || {
+            serde_json::from_slice(text).map(|read: Requested<OldObject>| read.request.old_object)
+        };
         // Of the two objects, the other one would take memory for nothing.
         let object = match change {
             Some(ObjectChange::Deleted) => old(),
-            _ => serde_json::from_slice(text).map(|read: WithObject| read.request.object),
+            _ => serde_json::from_slice(text).map(|read: Requested<NewObject>| read.request.object),
         };
         let BoundedValue {
             value: mut object,

@@ -307,11 +307,7 @@ impl Reviewer {
             let why = format!("not all assertions are checked: {why}");
             warnings.insert(0, warning_line(&why));
         }
-        // An assertion of a namespace denies changes in that namespace alone: its owners own no others.
-        let denies = |broken: &BrokenAssertion| {
-            let namespace = &broken.object.namespace;
-            broken.enforce && (namespace.is_empty() || *namespace == applied.key.namespace)
-        };
+        let denies = |broken: &BrokenAssertion| broken.denies_in(&applied.key.namespace);
         let told = |broken: &BrokenAssertion| broken_warning(object, broken);
         let denial = broken.iter().find(|broken| denies(broken)).map(told);
         let others = broken.iter().filter(|broken| !denies(broken));

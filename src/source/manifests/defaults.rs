@@ -260,23 +260,23 @@ impl fmt::Display for FieldLocation<'_> {
 }
 
 impl FieldCheck {
-    fn value(&mut self, value: &Value, schema: &Value, place: &FieldLocation<'_>) {
+    fn value(&mut self, value: &Value, schema: &Value, location: &FieldLocation<'_>) {
         match (value, schema.get("items")) {
-            (Value::Object(fields), _) => self.fields(fields, schema, Some(place)),
+            (Value::Object(fields), _) => self.fields(fields, schema, Some(location)),
             (Value::Array(items), Some(schema)) => {
                 for item in items {
-                    self.value(item, schema, place);
+                    self.value(item, schema, location);
                 }
             }
             _ => {}
         }
     }
 
-    /// Checks the fields of an object; without a place, of a whole one.
+    /// Checks the fields of the object at a location, or of a whole object.
     fn fields(&mut self, fields: &Fields, schema: &Value, above: Option<&FieldLocation<'_>>) {
         let is_set = |name: &str| schema.get(name) == Some(&Value::Bool(true));
         let is_object = above.is_none() || is_set("x-kubernetes-embedded-resource");
-        // A schema without a type is none that an API server takes: it is an excerpt.
+        // An API server takes no schema without a type: then the CRD is shortened, and fields are missing in it.
         let takes_any = schema.get("type").and_then(Value::as_str) != Some("object")
             || is_set("x-kubernetes-preserve-unknown-fields")
             || is_set("additionalProperties");
@@ -285,23 +285,23 @@ impl FieldCheck {
             if is_object && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
                 continue;
             }
-            let place = FieldLocation { above, name };
+            let location = FieldLocation { above, name };
             match schema_of(schema, name) {
-                Some(schema) => self.value(value, schema, &place),
+                Some(schema) => self.value(value, schema, &location),
                 None if takes_any => {}
-                None => self.note(&place, schema),
+                None => self.note(&location, schema),
             }
         }
     }
 
-    fn note(&mut self, place: &FieldLocation<'_>, schema: &Value) {
+    fn note(&mut self, location: &FieldLocation<'_>, schema: &Value) {
         let unknown = self.unknown.get_or_insert_with(|| {
             let properties = schema.get("properties").and_then(Value::as_object);
             let known = properties.into_iter().flatten();
             let known = known.map(|(name, _)| name.clone()).collect();
             UnknownFields {
-                first: place.to_string(),
-                hint: did_you_mean(place.name, known),
+                first: location.to_string(),
+                hint: did_you_mean(location.name, known),
                 count: 0,
             }
         });

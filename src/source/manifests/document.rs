@@ -20,8 +20,7 @@ use serde_saphyr::{
 use super::json;
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
-use crate::bounded_value::MAX_DEPTH;
-use crate::bounded_value::{containers_of_text, too_many_containers};
+use crate::bounded_value::{MAX_DEPTH, containers_of_text, too_many_containers};
 
 /// A parsed document.
 pub(super) struct Document {

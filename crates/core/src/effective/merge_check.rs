@@ -64,18 +64,16 @@ impl PolicyKind {
 
     /// Why a policy cannot be on a target with the result of the stack that it is the last of.
     fn merged_refusal(&self, target: &TargetKind, stack: &Stack<'_>) -> Option<String> {
-        let layers = stack.groups.iter().flat_map(|group| &group.layers);
-        let replaces = |layer: &Layer<'_>| {
-            let mut blocks = layer.blocks.iter();
-            blocks.all(|(_, strategy)| {
-                *strategy == Strategy::Merge(Granularity::Atomic, Direction::Defaults)
-            })
+        let layers: Vec<_> = stack.groups.iter().flat_map(|g| &g.layers).collect();
+        let [_, .., last] = layers.as_slice() else {
+            return None;
         };
-        // With OldestWins the last layer need not be the most specific one.
-        let replaces =
-            |layer| self.profile.same_target != SameTarget::OldestWins && replaces(layer);
-        // What is merged to nothing, and what takes the place of the rest, has the policy's own rules, which were checked.
-        if layers.clone().count() < 2 || layers.last().is_some_and(replaces) {
+        let replaces = Strategy::Merge(Granularity::Atomic, Direction::Defaults);
+        let mut strategies = last.blocks.iter().map(|(_, strategy)| strategy);
+        // A policy that takes the place of the rest has its own rules, which were checked. With OldestWins the last layer
+        // need not be the most specific one.
+        if self.profile.same_target != SameTarget::OldestWins && strategies.all(|s| *s == replaces)
+        {
             return None;
         }
         let folded = fold(&self.profile, self.schemas(), stack, FoldDetail::Merged);

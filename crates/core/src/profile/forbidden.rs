@@ -191,7 +191,7 @@ pub(super) fn is_set_in(value: &Value, path: &[FieldStep]) -> bool {
 /// Parses a path of fields and `[*]`.
 ///
 /// # Errors
-/// The text is none.
+/// The text is malformed, or has other steps.
 pub(super) fn path_of_items(text: &str, setting: &str) -> Result<Vec<FieldStep>, String> {
     let is_usable = |step: &FieldStep| matches!(step, FieldStep::Field(_) | FieldStep::Any);
     let path = parse_field_path(text).filter(|path| path.iter().all(is_usable));

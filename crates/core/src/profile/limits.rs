@@ -5,14 +5,12 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::document::{IgnoredDoc, LimitDoc};
-use super::forbidden::{is_set_in, path_of_items};
+use super::document::LimitDoc;
+use super::ignored::{Ignored, ignored};
 use super::policy::Block;
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
-use crate::model::{
-    Encoded, FieldStep, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups,
-};
+use crate::model::{Encoded, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups};
 
 /// The number of limits that a profile can have.
 const MAX_LIMITS: usize = 16;
@@ -43,15 +41,6 @@ pub struct Limit {
     ignored: Vec<Ignored>,
     /// Whether atomic blocks are merged field by field over all levels.
     fieldwise: bool,
-}
-
-/// A value that is left out of rules.
-#[derive(Clone, Debug, PartialEq)]
-struct Ignored {
-    /// Where it stands; `[*]` stands for every item of a list.
-    path: Vec<FieldStep>,
-    /// It is left out only where there is a value here, in the same items of lists.
-    beside: Option<Vec<FieldStep>>,
 }
 
 /// A condition on a listener. Each part must be met.
@@ -344,48 +333,6 @@ impl Limit {
     }
 }
 
-impl Ignored {
-    fn cut_out(&self, rules: &mut Map<String, Value>) {
-        let mut value = Value::Object(std::mem::take(rules));
-        cut_out(&mut value, &self.path, self.beside.as_deref());
-        if let Value::Object(left) = value {
-            *rules = left;
-        }
-    }
-}
-
-/// Removes what stands at a path, if something stands at the path `beside`. Both go through the same items of lists as
-/// long as they are equal; behind that, `beside` is settled and `None`.
-fn cut_out(value: &mut Value, path: &[FieldStep], beside: Option<&[FieldStep]>) {
-    let Some((step, rest)) = path.split_first() else {
-        return;
-    };
-    let beside = match beside {
-        Some([first, below @ ..]) if first == step => Some(below),
-        Some(beside) if !is_set_in(value, beside) => return,
-        _ => None,
-    };
-    match (step, value) {
-        (FieldStep::Field(name), Value::Object(fields)) if rest.is_empty() => {
-            let is_beside = |value: &Value| beside.is_none_or(|below| is_set_in(value, below));
-            if fields.get(name.as_str()).is_some_and(is_beside) {
-                fields.remove(name.as_str());
-            }
-        }
-        (FieldStep::Field(name), Value::Object(fields)) => {
-            if let Some(inner) = fields.get_mut(name.as_str()) {
-                cut_out(inner, rest, beside);
-            }
-        }
-        (FieldStep::Any, Value::Array(items)) => {
-            for item in items {
-                cut_out(item, rest, beside);
-            }
-        }
-        _ => {}
-    }
-}
-
 impl RootCondition {
     fn is_met(&self, root: RootTraits<'_>) -> bool {
         let class = match (&self.class, root.class) {
@@ -556,20 +503,6 @@ fn limit(
     Ok(limit)
 }
 
-fn ignored(doc: &IgnoredDoc) -> Result<Ignored, String> {
-    let path = |text: &String| path_of_items(text, "limits.ignored");
-    if doc.path.ends_with(']') {
-        let path = &doc.path;
-        return Err(format!(
-            "limits.ignored: `{path}` is no field: name one of the items"
-        ));
-    }
-    Ok(Ignored {
-        path: path(&doc.path)?,
-        beside: doc.beside.as_ref().map(path).transpose()?,
-    })
-}
-
 /// The kind of objects with a name that policies can be attached to.
 fn target(name: &str, targets: &TargetKinds, virtual_targets: &[GroupKind]) -> Option<GroupKind> {
     if name == "Namespace" {
@@ -645,44 +578,6 @@ mod tests {
             let rules = Rules::new(rules.as_object().unwrap());
             let kept = keep(rules.encoded(), &fields(&list));
             assert_eq!(Value::Object(kept), expected, "{list:?}");
-        }
-    }
-
-    #[test]
-    fn ignored_values_are_cut_out_beside_others_in_the_same_item() {
-        let rules = json!({"a": {"b": [{"x": 1, "y": {"z": 1}}, {"x": 1}, 5], "c": 1}, "d": 1});
-        for (path, beside, expected) in [
-            (
-                "a.b[*].x",
-                Some("a.b[*].y.z"),
-                json!({"a": {"b": [{"y": {"z": 1}}, {"x": 1}, 5], "c": 1}, "d": 1}),
-            ),
-            (
-                "a.b[*].y.z",
-                None,
-                json!({"a": {"b": [{"x": 1, "y": {}}, {"x": 1}, 5], "c": 1}, "d": 1}),
-            ),
-            (
-                "a.c",
-                Some("d"),
-                json!({"a": {"b": [{"x": 1, "y": {"z": 1}}, {"x": 1}, 5]}, "d": 1}),
-            ),
-            ("a.c", Some("e"), rules.clone()),
-            (
-                "a.b[*].y",
-                Some("a.b[*].y.z"),
-                json!({"a": {"b": [{"x": 1}, {"x": 1}, 5], "c": 1}, "d": 1}),
-            ),
-            ("a.b[*].y", Some("a.b[*].y.none"), rules.clone()),
-            ("d.c", None, rules.clone()),
-        ] {
-            let doc = IgnoredDoc {
-                path: path.to_owned(),
-                beside: beside.map(str::to_owned),
-            };
-            let mut left = rules.as_object().unwrap().clone();
-            ignored(&doc).unwrap().cut_out(&mut left);
-            assert_eq!(Value::Object(left), expected, "{path} {beside:?}");
         }
     }
 

@@ -7,6 +7,7 @@ mod checked;
 mod delegation;
 mod document;
 mod forbidden;
+mod ignored;
 mod instances;
 mod label;
 mod limits;

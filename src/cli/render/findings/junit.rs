@@ -7,7 +7,7 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
 use super::super::text::printable;
-use super::{Finding, Findings};
+use super::{Effect, Finding, Findings};
 use crate::api::v1;
 
 /// The writer of a report in memory.
@@ -86,10 +86,10 @@ impl TestCase {
             name: name.trim().to_owned(),
             file: place.map(|place| printable(place.file)),
             line: line.map(|line| line.to_string()),
-            result: match (finding.fails, finding.is_unknown) {
-                (true, _) => TestResult::Failed,
-                (false, true) => TestResult::Error,
-                (false, false) => TestResult::Remarked,
+            result: match finding.effect {
+                Effect::Fails => TestResult::Failed,
+                Effect::Unknown => TestResult::Error,
+                Effect::Remark => TestResult::Remarked,
             },
             kind: message.code.clone(),
             text: printable(&finding.full_text()),

@@ -55,10 +55,18 @@ pub(in crate::cli) struct Findings {
 /// A finding, and what it means for the command.
 struct Finding {
     message: v1::Finding,
-    /// Whether it makes the command fail.
-    fails: bool,
-    /// Whether it says that something is not known, so that the command cannot pass.
-    is_unknown: bool,
+    effect: Effect,
+}
+
+/// What a finding means for the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// The command fails.
+    Fails,
+    /// Something is not known, so that the command cannot pass.
+    Unknown,
+    /// None.
+    Remark,
 }
 
 /// Where a finding is, if a file is known.
@@ -128,8 +136,10 @@ impl Findings {
         let mut findings: Vec<Finding> = findings
             .into_iter()
             .map(|message| Finding {
-                fails: fails(severity_of(&message)),
-                is_unknown: false,
+                effect: match fails(severity_of(&message)) {
+                    true => Effect::Fails,
+                    false => Effect::Remark,
+                },
                 message,
             })
             .collect();
@@ -153,8 +163,9 @@ impl Findings {
         is_unknown: impl Fn(&v1::Finding) -> bool,
     ) -> Self {
         for finding in &mut self.findings {
-            finding.is_unknown = is_unknown(&finding.message);
-            finding.fails &= !finding.is_unknown;
+            if is_unknown(&finding.message) {
+                finding.effect = Effect::Unknown;
+            }
         }
         Self {
             suite,
@@ -165,7 +176,8 @@ impl Findings {
 
     /// Whether a finding makes the command fail.
     pub(in crate::cli) fn fails(&self) -> bool {
-        self.findings.iter().any(|finding| finding.fails)
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.effect == Effect::Fails)
     }
 
     /// The findings as SARIF 2.1.0.
