@@ -1,8 +1,9 @@
 //! The built-in profiles. They are YAML files, so that adding a kind needs no Rust code.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::document::{ProfileDocument, ProfileError, parse_documents};
+use super::{Profile, ProfileOrigin};
 
 /// Name and content of each file of built-in profiles. A test compares the list with the folder.
 const FILES: &[(&str, &str)] = &[
@@ -55,6 +56,19 @@ pub fn built_in() -> &'static [Result<(String, ProfileDocument), ProfileError>] 
     &DOCUMENTS
 }
 
+/// Returns what [`built_in`] documents resolve to where no CRD has a label, in their order. They are resolved once:
+/// expressions are compiled, and every world has the same profiles.
+pub(crate) fn resolved() -> &'static [Result<Arc<Profile>, ProfileError>] {
+    static PROFILES: LazyLock<Vec<Result<Arc<Profile>, ProfileError>>> = LazyLock::new(|| {
+        let documents = built_in().iter().flatten();
+        let profiles = documents.map(|(location, document)| {
+            Profile::resolve(document, ProfileOrigin::BuiltIn, None, location).map(Arc::new)
+        });
+        profiles.collect()
+    });
+    &PROFILES
+}
+
 /// Returns names and contents of the files of built-in profiles.
 pub fn built_in_sources() -> &'static [(&'static str, &'static str)] {
     FILES
@@ -63,16 +77,14 @@ pub fn built_in_sources() -> &'static [(&'static str, &'static str)] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Profile, ProfileOrigin};
     use std::collections::BTreeSet;
 
     #[test]
     fn every_built_in_profile_resolves_to_its_own_kind() {
         let mut kinds = BTreeSet::new();
-        for parsed in built_in() {
-            let (location, document) = parsed.as_ref().unwrap();
-            let profile =
-                Profile::resolve(document, ProfileOrigin::BuiltIn, None, location).unwrap();
+        for (parsed, profile) in built_in().iter().zip(resolved()) {
+            let (location, _) = parsed.as_ref().unwrap();
+            let profile = profile.as_ref().unwrap();
             assert!(kinds.insert(profile.policy.clone()), "{location}");
             assert!(profile.name.ends_with(&*profile.policy.group), "{location}");
         }

@@ -25,6 +25,7 @@ mod validate;
 mod volatile_fields;
 mod waypoints;
 
+pub(crate) use builtin::resolved as resolved_built_in;
 pub use builtin::{built_in, built_in_sources};
 pub use checked::{Checked, CheckedBy};
 pub use delegation::{Delegation, DelegationPreference};

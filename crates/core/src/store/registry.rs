@@ -10,14 +10,14 @@ use super::{Rule, Store};
 use crate::model::{GroupKind, Object, Str, groups};
 use crate::profile::{
     DeclaredRouteKind, Membership, PolicyLabel, PolicySection, Profile, ProfileDocument,
-    ProfileError, ProfileOrigin, built_in, parse_value,
+    ProfileError, ProfileOrigin, built_in, parse_value, resolved_built_in,
 };
 
 /// The profile documents that do not come from the store: built-in ones and those of files. Clones
 /// share the documents.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileSources {
-    built_in: Arc<Vec<(String, ProfileDocument)>>,
+    has_built_in: bool,
     configured: Arc<Vec<(String, ProfileDocument)>>,
     aliases: Arc<Vec<ControllerAlias>>,
     assumed_classes: Arc<BTreeMap<Str, Str>>,
@@ -58,7 +58,7 @@ impl ProfileSources {
     pub fn shipped() -> Self {
         // A test checks that all of them parse.
         Self {
-            built_in: Arc::new(built_in().iter().flatten().cloned().collect()),
+            has_built_in: true,
             ..Self::default()
         }
     }
@@ -111,16 +111,12 @@ impl ProfileSources {
         for crd in &crds {
             let Some(label) = crd.label else { continue };
             match Profile::derive(&crd.kind, &crd.name, crd.cluster_scoped, label) {
-                Ok(profile) => registry.insert(profile),
+                Ok(profile) => registry.insert(Arc::new(profile)),
                 Err(problem) => registry.problems.push(problem),
             }
         }
-        for (location, document) in &*self.built_in {
-            let kind = document.policy();
-            match Profile::resolve(document, ProfileOrigin::BuiltIn, label(&kind), location) {
-                Ok(profile) => registry.insert(profile),
-                Err(problem) => registry.problems.push(problem),
-            }
+        if self.has_built_in {
+            registry.add_built_in(&label);
         }
         let mut configured = self.configured.to_vec();
         configured.extend(registry.documents_of(store));
@@ -179,13 +175,27 @@ impl ProfileRegistry {
 
     /// Adds a profile. Profiles of the resource kind as a whole, or of its sections, give way to one of a source
     /// with precedence (specification 2.14).
-    fn insert(&mut self, profile: Profile) {
+    fn insert(&mut self, profile: Arc<Profile>) {
         let is_whole = |profile: &Profile| profile.policy == *profile.resource();
         self.profiles.retain(|_, other| {
             other.resource() != profile.resource() || is_whole(other) == is_whole(&profile)
         });
-        self.profiles
-            .insert(profile.policy.clone(), Arc::new(profile));
+        self.profiles.insert(profile.policy.clone(), profile);
+    }
+
+    fn add_built_in(&mut self, label: &dyn Fn(&GroupKind) -> Option<PolicyLabel>) {
+        let documents = built_in().iter().flatten();
+        for ((location, document), resolved) in documents.zip(resolved_built_in()) {
+            let found = match label(&document.policy()) {
+                None => resolved.clone(),
+                label => Profile::resolve(document, ProfileOrigin::BuiltIn, label, location)
+                    .map(Arc::new),
+            };
+            match found {
+                Ok(profile) => self.insert(profile),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
     }
 
     /// Reads the Routes of the kinds that profiles declare (specification 1.9). If two profiles differ about one, that of
@@ -303,7 +313,7 @@ impl ProfileRegistry {
                 }
             };
             match resolved {
-                Ok(profile) => self.insert(profile),
+                Ok(profile) => self.insert(Arc::new(profile)),
                 Err(problem) => {
                     self.problems.push(problem);
                     self.refuse(Some(kind));
