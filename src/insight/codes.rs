@@ -66,6 +66,7 @@ codes! {
     IgnoreUnused = "E012", Note, "What is to be ignored was not found";
     WrongType = "E013", Warning, "A field of an object has the wrong type";
     UnknownField = "E014", Warning, "An object has a field that its CRD does not have";
+    ControllerNotListed = "E015", Note, "No profile lists the controller of a GatewayClass";
 
     // Policies and their references.
     Invalid = "E020", Error, "A policy is invalid";

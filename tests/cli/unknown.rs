@@ -281,6 +281,38 @@ fn parameters_are_noted_once_and_beside_the_answer() {
     assert!(!text(&output.stdout).contains("EnvoyProxy"), "{output:?}");
 }
 
+#[test]
+fn a_class_whose_controller_no_profile_lists_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("class.yaml");
+    let of = |controller: &str| {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {{name: c}}\n\
+             spec: {{controllerName: {controller}}}\n"
+        )
+    };
+    let finding = "E015 note: no profile is for controller `konghq.com/kic-gateway-controller`";
+    for (controller, args, is_told) in [
+        ("konghq.com/kic-gateway-controller", &[][..], true),
+        (
+            "konghq.com/kic-gateway-controller",
+            &[
+                "--controller",
+                "konghq.com/kic-gateway-controller=kuadrant.io",
+            ],
+            false,
+        ),
+        ("gateway.envoyproxy.io/gatewayclass-controller", &[], false),
+    ] {
+        std::fs::write(&file, of(controller)).unwrap();
+        let output = entail(&file, &[&["lint"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let printed = text(&output.stdout);
+        let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(printed.contains(finding), is_told, "{args:?}: {printed}");
+    }
+}
+
 /// A Route of kgateway that delegates to another, which has a policy. How a deep merge goes is not known.
 const DELEGATION: &str = "
 apiVersion: gateway.networking.k8s.io/v1

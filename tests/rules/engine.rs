@@ -447,6 +447,78 @@ fn own_fields_and_strategies_of_targets_are_followed() {
     }
 }
 
+#[test]
+fn policies_that_take_the_place_of_what_enforces_others_are_followed() {
+    let object = |kind: &str, name: &str, spec: Value| {
+        json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind, "spec": spec,
+               "metadata": {"name": name, "namespace": "a"}})
+    };
+    let class = "gateway.envoyproxy.io/gatewayclass-controller";
+    let listeners = json!([{"name": "l", "port": 80, "protocol": "HTTP"}]);
+    let route = json!({"parentRefs": [{"name": "g"}], "rules": [{}]});
+    let target = |kind: &str, name: &str, section: Option<&str>| json!({"group": "gateway.networking.k8s.io", "kind": kind, "name": name, "sectionName": section});
+    let auth = json!({"apiVersion": "kuadrant.io/v1", "kind": "AuthPolicy",
+        "metadata": {"name": "deny", "namespace": "a"},
+        "spec": {"targetRef": target("Gateway", "g", None),
+                 "rules": {"authorization": {"deny": {"opa": {"rego": "allow = false"}}}}}});
+    let extension = |target: &Value, merging: Option<&str>, wasm: bool| {
+        let mut spec = json!({"targetRefs": [target], "lua": [{"type": "Inline", "inline": "x"}]});
+        if let Some(merging) = merging {
+            spec["mergeType"] = json!(merging);
+        }
+        if wasm {
+            spec["wasm"] = json!([{"name": "w"}]);
+        }
+        json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyExtensionPolicy",
+               "metadata": {"name": "e", "namespace": "a"}, "spec": spec})
+    };
+    let mut store = Store::default();
+    apply(
+        &mut store,
+        &json!([
+            object("GatewayClass", "c", json!({"controllerName": class})),
+            object(
+                "Gateway",
+                "g",
+                json!({"gatewayClassName": "c", "listeners": listeners})
+            ),
+            object("HTTPRoute", "r", route.clone()),
+            object("HTTPRoute", "other", route),
+            auth,
+        ]),
+    );
+    let profiles = ProfileSources::shipped();
+    let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    let name =
+        |route: &str| format!("gateways/a/g/listeners/l/routes/HTTPRoute/a/{route}/rules/#0");
+    let (of_route, of_listener) = (
+        target("HTTPRoute", "r", None),
+        target("Gateway", "g", Some("l")),
+    );
+    let gateway = target("Gateway", "g", None);
+    // The target of the other policy, whether it is merged and has `wasm`, and on which routes the AuthPolicy acts.
+    for (target, merging, wasm, acts) in [
+        (&of_route, None, false, [false, true]),
+        (&of_route, Some("StrategicMerge"), false, [true, true]),
+        (&of_route, Some("StrategicMerge"), true, [false, true]),
+        (&of_route, Some("JSONMerge"), false, [true, true]),
+        (&of_listener, None, false, [false, false]),
+        (&gateway, None, false, [true, true]),
+    ] {
+        let edited = extension(target, merging, wasm);
+        let changed = apply(&mut store, &json!([edited]));
+        snapshot_builder.update(store.clone(), &changed);
+        let updated = snapshot_builder.snapshot(version());
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
+        for (route, acts) in ["r", "other"].iter().zip(acts) {
+            let found = bytes(&updated, &name(route));
+            assert_eq!(found, bytes(&full, &name(route)), "{route}: {edited}");
+            let text = String::from_utf8_lossy(&found).into_owned();
+            assert_eq!(text.contains("allow = false"), acts, "{route}: {edited}");
+        }
+    }
+}
+
 /// A Gateway `g` with a listener, and a profile of the kind P, which Routes and Gateways can be targets of.
 fn small_world() -> Value {
     let listeners = json!([{"name": "l", "port": 80, "protocol": "HTTP"}]);

@@ -80,6 +80,7 @@ pub fn list_findings(
         routes::conflicts(world, &mut findings);
         unprofiled::policies(world, &mut findings);
         unprofiled::parameters(world, &mut findings);
+        unprofiled::controllers(world, &mut findings);
         assertions(snapshot, &mut findings)?;
     }
     missing_crds::find(world, &requested, &mut findings);

@@ -1,10 +1,10 @@
-//! Findings about objects of kinds without a profile (specification 2.7, 2.9).
+//! Findings about what no profile describes: kinds, parameters and controllers (specification 2.6, 2.7, 2.9).
 
 use super::{FindingPage, finding};
 use crate::insight::Code;
 use crate::insight::parameters::objects;
 use entail_core::effective::{PolicyKind, World};
-use entail_core::model::GroupKind;
+use entail_core::model::{GroupKind, groups};
 
 /// Adds a finding for each object with a target reference whose kind has no profile.
 pub(super) fn policies(world: &World, findings: &mut FindingPage<'_>) {
@@ -47,5 +47,20 @@ pub(super) fn parameters(world: &World, findings: &mut FindingPage<'_>) {
             reference.kind, reference.name
         );
         findings.push(finding(world, Code::ParametersNotRead, &key, message));
+    }
+}
+
+/// Adds a finding for each GatewayClass of a controller that no profile is for (specification 2.6).
+pub(super) fn controllers(world: &World, findings: &mut FindingPage<'_>) {
+    let class = GroupKind::new(groups::GATEWAY, "GatewayClass");
+    for (_, entry) in world.store().of_kind(&class) {
+        let key = &entry.object.key;
+        if let Some(controller) = world.undescribed_controller(&key.name) {
+            let message = format!(
+                "no profile is for controller `{controller}`: policies that it attaches in its own way, such as by \
+                 annotations, selectors or plugins, are in no answer"
+            );
+            findings.push(finding(world, Code::ControllerNotListed, key, message));
+        }
     }
 }

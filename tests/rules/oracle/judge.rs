@@ -91,9 +91,17 @@ impl Judge {
     /// Every kind that has policies, with them in their places.
     pub fn kinds(&self) -> Vec<AttachedKind<'_>> {
         let kinds = self.kinds.iter();
-        kinds
+        let mut placed: Vec<AttachedKind<'_>> = kinds
             .map(|kind| AttachedKind::new(kind.clone(), &self.objects, &self.known))
-            .collect()
+            .collect();
+        for number in 0..placed.len() {
+            let mut limits = placed[number].kind.limits.clone();
+            for limit in &mut limits {
+                limit.look_at(&placed);
+            }
+            placed[number].kind.limits = limits;
+        }
+        placed
     }
 }
 

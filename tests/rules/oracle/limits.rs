@@ -1,11 +1,14 @@
 //! Limits: on which paths only some fields of a policy are rules, or none (specification 2.10).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::leaf::{Leaf, Step, assemble, dotted};
 use super::objects::Objects;
-use super::place::{KnownControllers, fits_controller, fits_kind};
+use super::place::{AttachedKind, KnownControllers, fits_controller, fits_kind};
 use super::policy::{Block, Policy};
+use super::profiles::GROUP;
 use super::refused::is_set;
 use super::rng::Rng;
 use super::settings::{Class, Granularity, Settings, texts};
@@ -20,6 +23,8 @@ pub struct Limit {
     /// Values that are no rules: their paths, and what must be beside them.
     ignored: Vec<(String, Option<String>)>,
     pub fieldwise: bool,
+    /// The nodes with policies of the kind that `replacedBy` names that take the place of others.
+    pub replaced_at: BTreeSet<String>,
 }
 
 /// Reads the entries.
@@ -36,12 +41,26 @@ pub fn limits(value: &Value) -> Vec<Limit> {
                 })
                 .collect(),
             fieldwise: entry["fieldwise"] == true,
+            replaced_at: BTreeSet::new(),
             entry: entry.clone(),
         })
         .collect()
 }
 
 impl Limit {
+    /// Finds where policies of the other kind take the place of less specific ones.
+    pub fn look_at(&mut self, kinds: &[AttachedKind]) {
+        let other = &self.entry["replacedBy"];
+        let named = kinds.iter().filter(|placed| {
+            let kind = &placed.kind;
+            kind.section.is_none() && other["group"] == *kind.group && other["kind"] == *kind.kind
+        });
+        let fields = texts(&other["fields"]);
+        self.replaced_at = named
+            .flat_map(|placed| placed.nodes_with(|policy, body| replaces(policy, body, &fields)))
+            .collect();
+    }
+
     /// Whether all its conditions hold on a path, of which the kind looks at some steps.
     pub fn holds(
         &self,
@@ -58,6 +77,12 @@ impl Limit {
             }
         }
         if self.entry["listenerSets"] == true && level("ListenerSet").is_none() {
+            return false;
+        }
+        let below = ["ListenerSet", "Listener", "Route", "RouteRule"];
+        let replaced =
+            |step: &Node| below.contains(&step.level) && self.replaced_at.contains(&step.node);
+        if !self.entry["replacedBy"].is_null() && !steps.iter().any(replaced) {
             return false;
         }
         let class = trail.class.as_ref();
@@ -114,6 +139,14 @@ impl Limit {
         let kind = if node.is_empty() { "Namespace" } else { kind };
         self.targets.is_empty() || self.targets.iter().any(|target| fits_kind(target, kind))
     }
+}
+
+/// Whether a policy of the other kind takes the place of less specific ones.
+fn replaces(policy: &Policy, body: &Value, fields: &[String]) -> bool {
+    let mut blocks = policy.blocks.iter();
+    let merged = blocks.any(|block| block.strategy.granularity != Granularity::Atomic);
+    let set = |field: &String| !body["spec"][field].is_null();
+    !merged || fields.iter().any(set)
 }
 
 fn listener<'o>(objects: &'o Objects, step: &Node) -> Option<&'o Value> {
@@ -269,4 +302,26 @@ pub fn random(rng: &mut Rng, spec: &mut Value) {
         entries.push(entry);
     }
     spec["limits"] = json!(entries);
+}
+
+/// Makes the limits of a random profile depend on another kind.
+pub fn random_dependence(rng: &mut Rng, spec: &mut Value, (level, other): (Option<&str>, String)) {
+    let is_deep = matches!(
+        level,
+        None | Some("Every" | "RouteRule" | "Backend" | "BackendPort")
+    );
+    if !is_deep || !rng.percent(45) {
+        return;
+    }
+    let mut entry = json!({"replacedBy": {"group": GROUP, "kind": other}});
+    if rng.percent(50) {
+        entry["replacedBy"]["fields"] = json!(["n"]);
+    }
+    if rng.percent(30) {
+        entry["fields"] = json!(["a", "m"]);
+    }
+    if !spec["limits"].is_array() {
+        spec["limits"] = json!([]);
+    }
+    spec["limits"].as_array_mut().unwrap().push(entry);
 }

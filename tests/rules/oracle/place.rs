@@ -306,6 +306,18 @@ impl<'w> AttachedKind<'w> {
         waypoint(&self.kind, self.objects, self.known, service)
     }
 
+    /// The nodes with an accepted policy of which something is true, before annotations of the node choose its strategy.
+    pub fn nodes_with(&self, is_so: impl Fn(&Policy, &serde_json::Value) -> bool) -> Vec<String> {
+        let mut found = Vec::new();
+        for attached in &self.policies {
+            let policy = &attached.policy;
+            if is_so(policy, &self.policy_object(policy).body) {
+                found.extend(self.held(&policy.name).into_iter().map(|place| place.node));
+            }
+        }
+        found
+    }
+
     /// The places that a policy holds.
     pub fn held(&self, policy: &str) -> BTreeSet<Place> {
         let held = self

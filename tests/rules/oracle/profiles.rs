@@ -60,6 +60,9 @@ pub fn profile(rng: &mut Rng, more: &mut Rng, number: usize) -> Value {
     vocabulary::profile(rng, &mut spec, class);
     listener_sets(more, &mut spec);
     super::refused::random(&mut spec, class);
+    let read = Settings::read(&json!({"spec": spec}), None);
+    let other = (read.effective.as_deref(), format!("P{}", number ^ 1));
+    super::limits::random_dependence(more, &mut spec, other);
     json!({
         "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
         "metadata": {"name": format!("p{number}s.{GROUP}")}, "spec": spec,

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::PolicyKind;
+use super::{PolicyKind, World};
 use crate::model::{GroupKind, Str, did_you_mean};
 use crate::profile::{
-    Profile, ProfileError, built_in, is_routing_filter, matches_pattern, routing_filters,
+    Profile, ProfileError, ProfileOrigin, built_in, is_routing_filter, matches_pattern,
+    routing_filters,
 };
 use crate::routing::Dialect;
 use crate::store::{ControllerAlias, ProfileRegistry, ProfileSources, Store};
@@ -264,6 +265,25 @@ impl Controllers {
         roots.any(|(root, controller)| {
             self.activity(profile, root, &controller) != Activity::Inactive
         })
+    }
+}
+
+impl World {
+    /// The `controllerName` of a GatewayClass, if nothing is known of it: no profile lists it, no ControllerAlias says
+    /// what it is, and no configured or derived profile is for policies of any controller (specification 2.6).
+    pub fn undescribed_controller(&self, class: &str) -> Option<&Str> {
+        let name = &self.topology.classes.get(class)?.controller;
+        let of_any = |kind: &Arc<PolicyKind>| {
+            let profile = &kind.profile;
+            profile.origin != ProfileOrigin::BuiltIn
+                && !profile.is_unprofiled()
+                && profile.controllers.is_empty()
+        };
+        let controllers = &self.controllers;
+        let aliases = controllers.aliases.get(name).into_iter().flatten();
+        let mut identities = aliases.chain([name]);
+        let is_known = identities.any(|identity| controllers.describes(identity));
+        (!is_known && !self.kinds.iter().any(of_any)).then_some(name)
     }
 }
 

@@ -324,10 +324,21 @@ pub(super) struct LimitDoc {
     pub(super) controllers: Vec<String>,
     pub(super) mesh: Option<bool>,
     pub(super) waypoint_namespace: Option<WaypointNamespace>,
+    pub(super) replaced_by: Option<ReplacedByDoc>,
     pub(super) targets: Vec<String>,
     pub(super) fields: Vec<String>,
     pub(super) ignored: Vec<IgnoredDoc>,
     pub(super) fieldwise: bool,
+}
+
+/// Policies of another kind that take the place of less specific ones.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplacedByDoc {
+    pub(super) group: String,
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) fields: Vec<String>,
 }
 
 /// Values that are left out of what the fields of a limit allow.

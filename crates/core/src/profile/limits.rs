@@ -5,17 +5,17 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::document::LimitDoc;
+use super::document::{LimitDoc, ReplacedByDoc};
 use super::ignored::{Ignored, ignored};
-use super::policy::Block;
+use super::policy::{Block, Policy};
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
 use crate::model::{Encoded, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups};
 
 /// The number of limits that a profile can have.
-const MAX_LIMITS: usize = 16;
+const MAX_LIMITS: usize = 12;
 /// The number of bits of [`MetConditions`] for each limit: one for each [`Stage`].
-const STAGES: usize = 4;
+const STAGES: usize = 5;
 
 /// The limits of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Limit {
     listener_sets: bool,
     /// What the path begins with; `None` means any path.
     root: Option<RootCondition>,
+    /// Policies of another kind below the Gateway that take the place of others; `None` means any path.
+    replaced_by: Option<ReplacedBy>,
     /// The kinds of objects whose attachments are limited; empty means all. Namespace also means the root
     /// namespace.
     targets: Vec<GroupKind>,
@@ -65,6 +67,15 @@ struct RootCondition {
     mesh: Option<bool>,
     /// Where the waypoint of a mesh path is.
     waypoint: Option<WaypointNamespace>,
+}
+
+/// Policies of another kind that take the place of less specific ones of that kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplacedBy {
+    /// The other kind.
+    pub kind: GroupKind,
+    /// Fields below `spec` with which a policy that is merged takes the place of others all the same.
+    fields: Vec<Vec<String>>,
 }
 
 /// Where the waypoint of a mesh path is.
@@ -140,6 +151,7 @@ enum Stage {
     ListenerSet,
     Listener,
     Route,
+    Replaced,
 }
 
 /// The conditions of limits that a path has met so far.
@@ -226,6 +238,19 @@ impl Limits {
         self.met(Stage::Route, |limit| has(&limit.routes, kind))
     }
 
+    /// The conditions that a node below the Gateway meets; `replaces` says whether there are such policies on it.
+    pub fn met_by_policies(&self, replaces: impl Fn(&ReplacedBy) -> bool) -> MetConditions {
+        self.met(Stage::Replaced, |limit| {
+            limit.replaced_by.as_ref().is_some_and(&replaces)
+        })
+    }
+
+    /// Whether conditions depend on the policies of another kind.
+    pub fn depend_on(&self, kind: &GroupKind) -> bool {
+        let mut others = self.0.iter().filter_map(|limit| limit.replaced_by.as_ref());
+        others.any(|other| other.kind == *kind)
+    }
+
     fn met(&self, stage: Stage, is_met: impl Fn(&Limit) -> bool) -> MetConditions {
         let limits = self.0.iter().enumerate();
         let met = limits.filter(|(_, limit)| is_met(limit));
@@ -302,6 +327,7 @@ impl Limit {
             (Stage::ListenerSet, self.listener_sets),
             (Stage::Listener, self.listener.is_some()),
             (Stage::Route, !self.routes.is_empty()),
+            (Stage::Replaced, self.replaced_by.is_some()),
         ];
         let needed = stages.into_iter().filter(|(_, needed)| *needed);
         needed.fold(0, |bits, (stage, _)| bits | stage.bit(number))
@@ -330,6 +356,22 @@ impl Limit {
             false => rules.is_empty(),
         };
         block.participates &= !empty;
+    }
+}
+
+impl ReplacedBy {
+    /// Whether a policy of the other kind takes the place of less specific ones: it is not merged with them, or it has
+    /// one of the fields.
+    pub fn is_replacing(&self, policy: &Policy) -> bool {
+        let is_merged = |block: &Block| {
+            let granularity = block.strategy.strategy().granularity();
+            granularity.is_some_and(|granularity| granularity != Granularity::Atomic)
+        };
+        let body = &policy.object.body;
+        let has = |field: &Vec<String>| {
+            body.is_set_at(std::iter::once("spec").chain(field.iter().map(String::as_str)))
+        };
+        !policy.blocks.iter().any(is_merged) || self.fields.iter().any(has)
     }
 }
 
@@ -481,11 +523,13 @@ fn limit(
         found.ok_or_else(|| format!("limits.targets: `{kind}` is not a target of the kind"))
     });
     let ignored = doc.ignored.iter().map(ignored);
+    let replaced_by = doc.replaced_by.as_ref().map(replaced_by).transpose()?;
     let limit = Limit {
         routes: texts(&doc.routes),
         listener: has_listener.then_some(listener),
         listener_sets: doc.listener_sets,
         root: (root != RootCondition::default()).then_some(root),
+        replaced_by,
         targets: kinds.collect::<Result<_, _>>()?,
         fields: dotted_list(Some(&doc.fields), "limits.fields")?,
         ignored: ignored.collect::<Result<_, _>>()?,
@@ -501,6 +545,13 @@ fn limit(
         return Err("limits.fieldwise: needs `fields`".to_owned());
     }
     Ok(limit)
+}
+
+fn replaced_by(doc: &ReplacedByDoc) -> Result<ReplacedBy, String> {
+    Ok(ReplacedBy {
+        kind: GroupKind::new(&doc.group, &doc.kind),
+        fields: dotted_list(Some(&doc.fields), "limits.replacedBy.fields")?,
+    })
 }
 
 /// The kind of objects with a name that policies can be attached to.
@@ -546,6 +597,13 @@ pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     }
     if limits.iter().any(|limit| limit.listener_sets) && above(Level::ListenerSet) {
         return Some("limits.listenerSets: the effectiveTarget is above ListenerSets");
+    }
+    let replaced = |limit: &Limit| limit.replaced_by.is_some();
+    if limits.iter().any(replaced) && above(Level::RouteRule) {
+        return Some("limits.replacedBy: the effectiveTarget is above the rules of routes");
+    }
+    if profile.limits.depend_on(&profile.policy) {
+        return Some("limits.replacedBy: names the kind of the profile itself");
     }
     let of_waypoint = |limit: &Limit| limit.root.as_ref().is_some_and(|r| r.waypoint.is_some());
     if limits.iter().any(of_waypoint) && profile.waypoints.is_none() {

@@ -33,8 +33,8 @@ pub use document::{ProfileDocument, ProfileError, parse_documents, parse_value};
 pub use forbidden::Refusal;
 pub use label::PolicyLabel;
 pub use limits::{
-    LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, RootTraits,
-    TlsMode, WaypointNamespace, fieldwise,
+    LimitSet, LimitedBlocks, Limits, ListenerField, ListenerTraits, MetConditions, ReplacedBy,
+    RootTraits, TlsMode, WaypointNamespace, fieldwise,
 };
 pub use policy::{
     Block, MissingObjects, MissingReference, Policy, Reference, ReferenceTarget,
