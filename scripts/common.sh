@@ -10,7 +10,7 @@ export PATH="$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 # we depend on.
 if [ -n "${CI:-}" ]; then export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${tools%/*}/entail-target}"; fi
 target="${CARGO_TARGET_DIR:-target}"
-# Nobody debugs what CI builds: a panic tells its line without it, and building and linking take less time.
+# Panics print their line without debug information, and CI builds and links faster.
 if [ -n "${CI:-}" ]; then export CARGO_PROFILE_DEV_DEBUG="${CARGO_PROFILE_DEV_DEBUG:-0}"; fi
 # Colours are for a terminal; in a log they are noise.
 if [ -n "${CI:-}" ]; then export CARGO_TERM_COLOR=never NO_COLOR=1; fi

@@ -84,6 +84,7 @@ codes! {
     NoScope = "E031", Warning, "The targets of a policy are on no path";
     SilentLoss = "E032", Warning, "A field of a policy is lost, and no other policy sets it";
     FoldOrder = "E033", Note, "The result depends on the direction of merging";
+    EnforcementReplaced = "E034", Warning, "A policy takes the place of the one by which others are enforced";
 
     // What is not known.
     ControllerUnknown = "E040", Warning, "It is not known which controller serves a Gateway";

@@ -61,8 +61,7 @@ pub(super) fn shared_bytes(bytes: Vec<u8>) -> Bytes {
 fn incomplete(world: &World) -> Vec<v1::KindState> {
     let known = world.profiled_kinds().map(|kind| {
         let policy = &kind.profile().policy;
-        let state = world.store().state(kind.profile().resource());
-        let state = state.and_then(StateReason::of);
+        let state = world.input_state(kind).and_then(StateReason::of);
         let fault = kind.fault().map(|_| StateReason::InternalError);
         (policy, fault.or(state))
     });

@@ -282,7 +282,7 @@ fn parameters_are_noted_once_and_beside_the_answer() {
 }
 
 #[test]
-fn a_class_whose_controller_no_profile_lists_is_told() {
+fn a_class_whose_controller_no_profile_lists_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("class.yaml");
     let of = |controller: &str| {
@@ -291,8 +291,8 @@ fn a_class_whose_controller_no_profile_lists_is_told() {
              spec: {{controllerName: {controller}}}\n"
         )
     };
-    let finding = "E015 note: no profile is for controller `konghq.com/kic-gateway-controller`";
-    for (controller, args, is_told) in [
+    let finding = "E015 note: no profile lists controller `konghq.com/kic-gateway-controller`";
+    for (controller, args, is_reported) in [
         ("konghq.com/kic-gateway-controller", &[][..], true),
         (
             "konghq.com/kic-gateway-controller",
@@ -309,7 +309,11 @@ fn a_class_whose_controller_no_profile_lists_is_told() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let printed = text(&output.stdout);
         let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(printed.contains(finding), is_told, "{args:?}: {printed}");
+        assert_eq!(
+            printed.contains(finding),
+            is_reported,
+            "{args:?}: {printed}"
+        );
     }
 }
 

@@ -447,8 +447,33 @@ fn own_fields_and_strategies_of_targets_are_followed() {
     }
 }
 
-#[test]
-fn policies_that_take_the_place_of_what_enforces_others_are_followed() {
+fn target_of(kind: &str, name: &str, section: Option<&str>) -> Value {
+    json!({"group": "gateway.networking.k8s.io", "kind": kind, "name": name, "sectionName": section})
+}
+
+/// A policy of Kuadrant on a Gateway.
+fn auth(gateway: &str) -> Value {
+    json!({"apiVersion": "kuadrant.io/v1", "kind": "AuthPolicy",
+        "metadata": {"name": "deny", "namespace": "a"},
+        "spec": {"targetRef": target_of("Gateway", gateway, None),
+                 "rules": {"authorization": {"deny": {"opa": {"rego": "allow = false"}}}}}})
+}
+
+/// A policy of Envoy Gateway, merged or not, with a module or without.
+fn extension(target: &Value, merging: Option<&str>, wasm: bool) -> Value {
+    let mut spec = json!({"targetRefs": [target], "lua": [{"type": "Inline", "inline": "x"}]});
+    if let Some(merging) = merging {
+        spec["mergeType"] = json!(merging);
+    }
+    if wasm {
+        spec["wasm"] = json!([{"name": "w"}]);
+    }
+    json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyExtensionPolicy",
+           "metadata": {"name": "e", "namespace": "a"}, "spec": spec})
+}
+
+/// The Routes `r` and `other` of a Gateway `g`, which has a policy of Kuadrant.
+fn two_routes_of_envoy_gateway() -> Value {
     let object = |kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind, "spec": spec,
                "metadata": {"name": name, "namespace": "a"}})
@@ -456,46 +481,43 @@ fn policies_that_take_the_place_of_what_enforces_others_are_followed() {
     let class = "gateway.envoyproxy.io/gatewayclass-controller";
     let listeners = json!([{"name": "l", "port": 80, "protocol": "HTTP"}]);
     let route = json!({"parentRefs": [{"name": "g"}], "rules": [{}]});
-    let target = |kind: &str, name: &str, section: Option<&str>| json!({"group": "gateway.networking.k8s.io", "kind": kind, "name": name, "sectionName": section});
-    let auth = json!({"apiVersion": "kuadrant.io/v1", "kind": "AuthPolicy",
-        "metadata": {"name": "deny", "namespace": "a"},
-        "spec": {"targetRef": target("Gateway", "g", None),
-                 "rules": {"authorization": {"deny": {"opa": {"rego": "allow = false"}}}}}});
-    let extension = |target: &Value, merging: Option<&str>, wasm: bool| {
-        let mut spec = json!({"targetRefs": [target], "lua": [{"type": "Inline", "inline": "x"}]});
-        if let Some(merging) = merging {
-            spec["mergeType"] = json!(merging);
-        }
-        if wasm {
-            spec["wasm"] = json!([{"name": "w"}]);
-        }
-        json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyExtensionPolicy",
-               "metadata": {"name": "e", "namespace": "a"}, "spec": spec})
-    };
+    json!([
+        object("GatewayClass", "c", json!({"controllerName": class})),
+        object(
+            "Gateway",
+            "g",
+            json!({"gatewayClassName": "c", "listeners": listeners}),
+        ),
+        object("HTTPRoute", "r", route.clone()),
+        object("HTTPRoute", "other", route),
+        auth("g"),
+    ])
+}
+
+#[test]
+fn policies_that_take_the_place_of_what_enforces_others_are_followed() {
     let mut store = Store::default();
-    apply(
-        &mut store,
-        &json!([
-            object("GatewayClass", "c", json!({"controllerName": class})),
-            object(
-                "Gateway",
-                "g",
-                json!({"gatewayClassName": "c", "listeners": listeners})
-            ),
-            object("HTTPRoute", "r", route.clone()),
-            object("HTTPRoute", "other", route),
-            auth,
-        ]),
-    );
+    apply(&mut store, &two_routes_of_envoy_gateway());
     let profiles = ProfileSources::shipped();
     let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
-    let name =
-        |route: &str| format!("gateways/a/g/listeners/l/routes/HTTPRoute/a/{route}/rules/#0");
-    let (of_route, of_listener) = (
-        target("HTTPRoute", "r", None),
-        target("Gateway", "g", Some("l")),
+    let mut follow = |edited: Value, acts: [bool; 2]| {
+        let changed = apply(&mut store, &json!([edited]));
+        snapshot_builder.update(store.clone(), &changed);
+        let updated = snapshot_builder.snapshot(version());
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
+        for (route, acts) in ["r", "other"].iter().zip(acts) {
+            let name = format!("gateways/a/g/listeners/l/routes/HTTPRoute/a/{route}/rules/#0");
+            let found = bytes(&updated, &name);
+            assert_eq!(found, bytes(&full, &name), "{route}: {edited}");
+            let is_there = String::from_utf8_lossy(&found).contains("allow = false");
+            assert_eq!(is_there, acts, "{route}: {edited}");
+        }
+    };
+    let (of_route, of_listener, of_gateway) = (
+        target_of("HTTPRoute", "r", None),
+        target_of("Gateway", "g", Some("l")),
+        target_of("Gateway", "g", None),
     );
-    let gateway = target("Gateway", "g", None);
     // The target of the other policy, whether it is merged and has `wasm`, and on which routes the AuthPolicy acts.
     for (target, merging, wasm, acts) in [
         (&of_route, None, false, [false, true]),
@@ -503,19 +525,21 @@ fn policies_that_take_the_place_of_what_enforces_others_are_followed() {
         (&of_route, Some("StrategicMerge"), true, [false, true]),
         (&of_route, Some("JSONMerge"), false, [true, true]),
         (&of_listener, None, false, [false, false]),
-        (&gateway, None, false, [true, true]),
+        (&of_gateway, None, false, [true, true]),
     ] {
-        let edited = extension(target, merging, wasm);
-        let changed = apply(&mut store, &json!([edited]));
-        snapshot_builder.update(store.clone(), &changed);
-        let updated = snapshot_builder.snapshot(version());
-        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
-        for (route, acts) in ["r", "other"].iter().zip(acts) {
-            let found = bytes(&updated, &name(route));
-            assert_eq!(found, bytes(&full, &name(route)), "{route}: {edited}");
-            let text = String::from_utf8_lossy(&found).into_owned();
-            assert_eq!(text.contains("allow = false"), acts, "{route}: {edited}");
-        }
+        follow(extension(target, merging, wasm), acts);
+    }
+    // Also while no policy of the kind is attached.
+    for (edited, acts) in [
+        (extension(&of_listener, None, false), [false, false]),
+        (auth("nowhere"), [false, false]),
+        (extension(&of_gateway, None, false), [false, false]),
+        (auth("g"), [true, true]),
+        (auth("nowhere"), [false, false]),
+        (extension(&of_route, None, false), [false, false]),
+        (auth("g"), [false, true]),
+    ] {
+        follow(edited, acts);
     }
 }
 

@@ -5,6 +5,7 @@ mod missing_crds;
 mod missing_namespaces;
 mod page;
 mod patterns;
+mod replaced;
 mod routes;
 mod suggestion;
 mod unprofiled;
@@ -80,9 +81,10 @@ pub fn list_findings(
         routes::conflicts(world, &mut findings);
         unprofiled::policies(world, &mut findings);
         unprofiled::parameters(world, &mut findings);
-        unprofiled::controllers(world, &mut findings);
+        unprofiled::unlisted_controllers(world, &mut findings);
         assertions(snapshot, &mut findings)?;
     }
+    replaced::replacing_policies(world, &requested, &mut findings);
     missing_crds::find(world, &requested, &mut findings);
     budget.check()?;
     let (findings, next_page_token) = findings.finish(snapshot);
@@ -212,8 +214,10 @@ fn without_effect(status: &PolicyStatus, visibility: &dyn Visibility) -> Option<
         }
         Enforcement::NoScope => {
             let message = match visibility.is_unrestricted() {
-                true => "not in effect: its targets are on no path",
-                false => "not in effect: its targets are on no path that you may see",
+                true => "not in effect: its targets are on no path on which its kind acts",
+                false => {
+                    "not in effect: its targets are on no path on which its kind acts, of those that you may see"
+                }
             };
             Some((Code::NoScope, message.to_owned()))
         }

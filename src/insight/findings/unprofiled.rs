@@ -50,14 +50,14 @@ pub(super) fn parameters(world: &World, findings: &mut FindingPage<'_>) {
     }
 }
 
-/// Adds a finding for each GatewayClass of a controller that no profile is for (specification 2.6).
-pub(super) fn controllers(world: &World, findings: &mut FindingPage<'_>) {
+/// Adds a finding for each GatewayClass whose controller no profile lists (specification 2.6).
+pub(super) fn unlisted_controllers(world: &World, findings: &mut FindingPage<'_>) {
     let class = GroupKind::new(groups::GATEWAY, "GatewayClass");
     for (_, entry) in world.store().of_kind(&class) {
         let key = &entry.object.key;
-        if let Some(controller) = world.undescribed_controller(&key.name) {
+        if let Some(controller) = world.unlisted_controller(&key.name) {
             let message = format!(
-                "no profile is for controller `{controller}`: policies that it attaches in its own way, such as by \
+                "no profile lists controller `{controller}`: policies that it attaches in its own way, such as by \
                  annotations, selectors or plugins, are in no answer"
             );
             findings.push(finding(world, Code::ControllerNotListed, key, message));

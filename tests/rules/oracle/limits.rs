@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::leaf::{Leaf, Step, assemble, dotted};
 use super::objects::Objects;
-use super::place::{AttachedKind, KnownControllers, fits_controller, fits_kind};
+use super::place::{AttachedKind, KnownControllers, fits_controller, fits_kind, may_act};
 use super::policy::{Block, Policy};
 use super::profiles::GROUP;
 use super::refused::is_set;
@@ -23,8 +23,8 @@ pub struct Limit {
     /// Values that are no rules: their paths, and what must be beside them.
     ignored: Vec<(String, Option<String>)>,
     pub fieldwise: bool,
-    /// The nodes with policies of the kind that `replacedBy` names that take the place of others.
-    pub replaced_at: BTreeSet<String>,
+    /// The kind that `replacedBy` names, and the nodes with policies of it that take the place of others.
+    pub replaced: Option<(Box<Settings>, BTreeSet<String>)>,
 }
 
 /// Reads the entries.
@@ -41,7 +41,7 @@ pub fn limits(value: &Value) -> Vec<Limit> {
                 })
                 .collect(),
             fieldwise: entry["fieldwise"] == true,
-            replaced_at: BTreeSet::new(),
+            replaced: None,
             entry: entry.clone(),
         })
         .collect()
@@ -51,14 +51,15 @@ impl Limit {
     /// Finds where policies of the other kind take the place of less specific ones.
     pub fn look_at(&mut self, kinds: &[AttachedKind]) {
         let other = &self.entry["replacedBy"];
-        let named = kinds.iter().filter(|placed| {
+        let named = kinds.iter().find(|placed| {
             let kind = &placed.kind;
             kind.section.is_none() && other["group"] == *kind.group && other["kind"] == *kind.kind
         });
         let fields = texts(&other["fields"]);
-        self.replaced_at = named
-            .flat_map(|placed| placed.nodes_with(|policy, body| replaces(policy, body, &fields)))
-            .collect();
+        self.replaced = named.map(|placed| {
+            let nodes = placed.nodes_with(|policy, body| replaces(policy, body, &fields));
+            (Box::new(placed.kind.clone()), nodes.into_iter().collect())
+        });
     }
 
     /// Whether all its conditions hold on a path, of which the kind looks at some steps.
@@ -76,13 +77,10 @@ impl Limit {
                 return false;
             }
         }
-        if self.entry["listenerSets"] == true && level("ListenerSet").is_none() {
-            return false;
-        }
-        let below = ["ListenerSet", "Listener", "Route", "RouteRule"];
-        let replaced =
-            |step: &Node| below.contains(&step.level) && self.replaced_at.contains(&step.node);
-        if !self.entry["replacedBy"].is_null() && !steps.iter().any(replaced) {
+        let is_through_set = level("ListenerSet").is_some();
+        if (self.entry["listenerSets"] == true && !is_through_set)
+            || !self.is_replaced((objects, known), steps, trail)
+        {
             return false;
         }
         let class = trail.class.as_ref();
@@ -133,6 +131,22 @@ impl Limit {
             && without.is_none_or(|list| list.iter().any(lacks))
     }
 
+    /// Whether policies of the other kind take the place of others on the path, or the limit names none.
+    fn is_replaced(
+        &self,
+        (objects, known): (&Objects, &KnownControllers),
+        steps: &[Node],
+        trail: &Trail,
+    ) -> bool {
+        let below = ["ListenerSet", "Listener", "Route", "RouteRule"];
+        let is_asked = !self.entry["replacedBy"].is_null();
+        !is_asked
+            || self.replaced.as_ref().is_some_and(|(kind, nodes)| {
+                let at = |step: &Node| below.contains(&step.level) && nodes.contains(&step.node);
+                steps.iter().any(at) && may_act(kind, objects, known, trail)
+            })
+    }
+
     /// Whether it is about attachments to a node; the root namespace counts as a Namespace.
     pub fn concerns(&self, node: &str) -> bool {
         let kind = node.split('/').next().unwrap_or_default();
@@ -145,7 +159,7 @@ impl Limit {
 fn replaces(policy: &Policy, body: &Value, fields: &[String]) -> bool {
     let mut blocks = policy.blocks.iter();
     let merged = blocks.any(|block| block.strategy.granularity != Granularity::Atomic);
-    let set = |field: &String| !body["spec"][field].is_null();
+    let set = |field: &String| is_set(&body["spec"], field);
     !merged || fields.iter().any(set)
 }
 

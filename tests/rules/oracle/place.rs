@@ -844,6 +844,32 @@ fn open_places(
     open.cloned().collect()
 }
 
+/// Whether a kind acts on a path by the controller of its root, or nobody knows (2.4, 2.6).
+pub fn may_act(
+    kind: &Settings,
+    objects: &Objects,
+    known: &KnownControllers,
+    trail: &Trail,
+) -> bool {
+    if trail.mesh {
+        return kind.mesh;
+    }
+    let class = trail.class.as_ref();
+    let class = class.and_then(|class| objects.get(&format!("GatewayClass/{class}")));
+    let name = class.and_then(|class| class.body["spec"]["controllerName"].as_str());
+    let (Some(name), false) = (name, kind.controllers.is_empty()) else {
+        return true;
+    };
+    let fits = |name: &str| kind.controllers.iter().any(|e| fits_controller(e, name));
+    if known.aliases.iter().any(|(alias, _)| alias == name) {
+        let names = known.names(Some(name));
+        return names
+            .iter()
+            .any(|profiles| kind.group == *profiles || fits(profiles));
+    }
+    fits(name) || !known.listed.iter().any(|e| fits_controller(e, name))
+}
+
 /// The limits that concern policies at a place.
 fn concerning<'l>(holding: &[&'l Limit], place: &Place) -> Vec<&'l Limit> {
     let limits = holding.iter().copied();

@@ -186,9 +186,7 @@ impl Controllers {
             }
             (None, _) => return Activity::Inactive,
         };
-        let aliases = self.aliases.get(name);
-        let described = |aliases: &&Vec<Str>| aliases.iter().any(|alias| self.describes(alias));
-        if let Some(aliases) = aliases.filter(described) {
+        if let Some(aliases) = self.described_aliases(name) {
             return match aliases.iter().any(|alias| belongs_to(profile, alias)) {
                 true => Activity::Active,
                 false => Activity::Inactive,
@@ -197,19 +195,28 @@ impl Controllers {
         if profile.lists_controller(name) {
             return Activity::Active;
         }
-        let mut patterns = self.patterns.iter();
-        if patterns.any(|pattern| matches_pattern(pattern, name)) {
-            Activity::Inactive
-        } else {
-            Activity::Unknown(UnknownController::NotListed(name.clone()))
+        match self.is_listed(name) {
+            true => Activity::Inactive,
+            false => Activity::Unknown(UnknownController::NotListed(name.clone())),
         }
+    }
+
+    /// The aliases of a controller, if profiles describe what one of them names.
+    fn described_aliases(&self, name: &Str) -> Option<&Vec<Str>> {
+        let aliases = self.aliases.get(name);
+        aliases.filter(|aliases| aliases.iter().any(|alias| self.describes(alias)))
+    }
+
+    /// Whether a profile lists a `controllerName`.
+    fn is_listed(&self, name: &str) -> bool {
+        let mut patterns = self.patterns.iter();
+        patterns.any(|pattern| matches_pattern(pattern, name))
     }
 
     /// Whether some profile belongs to what an alias names: an API group or a `controllerName`. An alias without one does
     /// not tell what its controller does (specification 2.6).
     fn describes(&self, name: &str) -> bool {
-        let mut patterns = self.patterns.iter();
-        self.groups.contains(name) || patterns.any(|pattern| matches_pattern(pattern, name))
+        self.groups.contains(name) || self.is_listed(name)
     }
 
     /// Why an alias is of no use; `None` if profiles or the rules of routing describe what it names.
@@ -269,21 +276,17 @@ impl Controllers {
 }
 
 impl World {
-    /// The `controllerName` of a GatewayClass, if nothing is known of it: no profile lists it, no ControllerAlias says
-    /// what it is, and no configured or derived profile is for policies of any controller (specification 2.6).
-    pub fn undescribed_controller(&self, class: &str) -> Option<&Str> {
+    /// The `controllerName` of a GatewayClass, if no profile lists it, no alias says what it is, and no configured profile
+    /// is for policies of any controller (specification 2.6).
+    pub fn unlisted_controller(&self, class: &str) -> Option<&Str> {
         let name = &self.topology.classes.get(class)?.controller;
-        let of_any = |kind: &Arc<PolicyKind>| {
+        let is_of_any = |kind: &Arc<PolicyKind>| {
             let profile = &kind.profile;
-            profile.origin != ProfileOrigin::BuiltIn
-                && !profile.is_unprofiled()
-                && profile.controllers.is_empty()
+            profile.origin == ProfileOrigin::Configured && profile.controllers.is_empty()
         };
         let controllers = &self.controllers;
-        let aliases = controllers.aliases.get(name).into_iter().flatten();
-        let mut identities = aliases.chain([name]);
-        let is_known = identities.any(|identity| controllers.describes(identity));
-        (!is_known && !self.kinds.iter().any(of_any)).then_some(name)
+        let is_known = controllers.is_listed(name) || controllers.described_aliases(name).is_some();
+        (!is_known && !self.kinds.iter().any(is_of_any)).then_some(name)
     }
 }
 

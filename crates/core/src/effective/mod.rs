@@ -42,6 +42,7 @@ pub use waypoints::PathRoot;
 use std::sync::{Arc, OnceLock};
 
 use self::delegation::DelegatedNodes;
+use self::limits::ReplacedNodes;
 use self::policy_table::{NodeTable, PolicyTable};
 use self::schemas::KindSchemas;
 use self::waypoints::{WaypointTable, services_behind_waypoints};
@@ -71,6 +72,8 @@ pub struct World {
     pub(crate) profiles: Arc<ProfileSources>,
     /// The controllers that profiles and the configuration name.
     pub(crate) controllers: Controllers,
+    /// Where policies take the place of others that enforce other kinds (specification 2.10).
+    pub(crate) replaced: Vec<ReplacedNodes>,
 }
 
 /// A policy kind: its profile, its policies, and the nodes that they are attached to.
@@ -200,10 +203,12 @@ impl World {
             kind.resolve_conflicts(&topology);
         }
         WaypointTable::fill(&mut kinds, &store, &topology, &controllers);
+        let kinds: Vec<Arc<PolicyKind>> = kinds.into_iter().map(Arc::new).collect();
         Self {
             store,
             topology: Arc::new(topology),
-            kinds: kinds.into_iter().map(Arc::new).collect(),
+            replaced: ReplacedNodes::of_kinds(&kinds),
+            kinds,
             refused: registry.refused.into_iter().collect(),
             problems: registry.problems.into(),
             profiles: Arc::new(profiles.clone()),
@@ -269,11 +274,10 @@ impl World {
     /// Whether all policies of a kind are known. UNKNOWN differs from a kind without policies
     /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
-        if self.kind(kind).is_none_or(|kind| kind.fault().is_some()) {
-            return SourceState::Unknown;
-        }
-        let state = self.store.state(&kind.resource());
-        state.unwrap_or(SourceState::Complete)
+        let kind = self.kind(kind).filter(|kind| kind.fault().is_none());
+        kind.map_or(SourceState::Unknown, |kind| {
+            self.input_state(kind).unwrap_or(SourceState::Complete)
+        })
     }
 
     /// Resolves the name of a path to its steps.

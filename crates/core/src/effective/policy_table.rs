@@ -188,6 +188,12 @@ impl NodeTable {
         self.occupied == 0
     }
 
+    /// The nodes with their policies, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, &NodePolicies)> {
+        let nodes = self.index.keys();
+        nodes.filter_map(|node| Some((*node, self.get(node)?)))
+    }
+
     /// The policies of all nodes, in no particular order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &NodePolicies> {
         let entries = self.entries.iter().map(|on_node| &**on_node);

@@ -611,12 +611,15 @@ impl World {
             Waypoint::Unknown { candidates, .. } => candidates.as_mut_slice(),
             Waypoint::Gateway(gateway) => {
                 activity = Some(self.activity_at_waypoint(profile, gateway));
-                met = profile.limits.met_by_root(RootTraits {
+                let traits = RootTraits {
                     class: Some(&gateway.class_name),
                     controllers: self.controllers.identities(&gateway.controller),
                     mesh: true,
                     waypoint: Some(gateway.namespace),
-                });
+                };
+                let controller = &gateway.controller;
+                let may_act = |other: &_| self.may_act(other, RootKind::Mesh, controller);
+                met = profile.limits.met_by_root(traits, may_act);
                 std::slice::from_mut(gateway)
             }
         };
@@ -646,12 +649,13 @@ impl World {
             _ => waypoint.map(|waypoint| &*waypoint.class_name),
         };
         let controller = waypoint.map_or(root.controller, |waypoint| &waypoint.controller);
-        limits.met_by_root(RootTraits {
+        let traits = RootTraits {
             class,
             controllers: self.controllers.identities(controller),
             mesh: root.kind == RootKind::Mesh,
             waypoint: waypoint.map(|waypoint| waypoint.namespace),
-        })
+        };
+        limits.met_by_root(traits, |other| self.may_act(other, root.kind, controller))
     }
 
     /// The Gateways that labels name as the waypoint of a Service, for any kind.

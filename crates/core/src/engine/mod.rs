@@ -39,9 +39,7 @@ use self::state_index::StateIndex;
 use crate::attach::{AttachmentGroup, attach_policy, with_references};
 use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{
-    GroupKind, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Outcome, groups,
-};
+use crate::model::{GroupKind, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Outcome};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathPatch, PathTrie, Topology};
@@ -276,30 +274,29 @@ impl Engine {
             let replacement = self.replace_policies(number, &keys, affected, &renewed)?;
             all.needs_new_states |= replacement.needs_new_states;
             all.unreached.extend(replacement.unreached);
-            if self.is_depended_on(number) {
-                let nodes = replacement.touched.iter().copied();
-                let nodes = nodes.filter(|node| !renewed.contains(node));
-                all.unreached
-                    .extend(nodes.filter(|&node| self.is_below_gateway(node)));
-            }
+            let flipped = self.follow_replaced(number, &replacement.touched);
+            let stay = flipped.into_iter().filter(|node| !renewed.contains(node));
+            all.unreached.extend(stay);
             dirty.extend(self.dirty(number, &replacement.touched));
             all.touched.extend(replacement.touched);
         }
         Some((dirty, all))
     }
 
-    /// Whether limits of other kinds depend on the policies of a kind (specification 2.10).
-    fn is_depended_on(&self, number: usize) -> bool {
-        let kinds = self.world().kinds();
-        let mut others = kinds.iter().filter(|other| !other.nodes.is_empty());
-        kinds.get(number).is_some_and(|kind| {
-            others.any(|other| other.profile.limits.depend_on(&kind.profile.policy))
-        })
-    }
-
-    fn is_below_gateway(&self, node: NodeId) -> bool {
-        let key = self.world().topology().key(node);
-        key.section.is_some() || !key.object.kind.is(groups::GATEWAY, "Gateway")
+    /// Follows changed policies of a kind on which limits of other kinds depend (specification 2.10). Returns the nodes at
+    /// which other limits hold than before.
+    fn follow_replaced(&mut self, number: usize, touched: &[NodeId]) -> Vec<NodeId> {
+        let World {
+            replaced, kinds, ..
+        } = &mut self.paths.world;
+        let Some(kind) = kinds.get(number) else {
+            return Vec::new();
+        };
+        let conditions = replaced.iter_mut();
+        let flipped = conditions.flat_map(|replaced| replaced.follow(kind, touched));
+        let mut flipped: Vec<NodeId> = flipped.collect();
+        flipped.retain(|&node| self.world().is_below_gateways(node));
+        flipped
     }
 
     /// The chain states of a kind whose chains contain some nodes.

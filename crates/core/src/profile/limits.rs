@@ -10,11 +10,13 @@ use super::ignored::{Ignored, ignored};
 use super::policy::{Block, Policy};
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
-use crate::model::{Encoded, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups};
+use crate::model::{
+    Encoded, FieldStep, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups, is_unset,
+};
 
 /// The number of limits that a profile can have.
-const MAX_LIMITS: usize = 12;
-/// The number of bits of [`MetConditions`] for each limit: one for each [`Stage`].
+const MAX_LIMITS: usize = 16;
+/// The number of stages at which a path can meet conditions.
 const STAGES: usize = 5;
 
 /// The limits of a kind.
@@ -75,7 +77,7 @@ pub struct ReplacedBy {
     /// The other kind.
     pub kind: GroupKind,
     /// Fields below `spec` with which a policy that is merged takes the place of others all the same.
-    fields: Vec<Vec<String>>,
+    fields: Vec<Vec<FieldStep>>,
 }
 
 /// Where the waypoint of a mesh path is.
@@ -145,7 +147,7 @@ pub struct ListenerTraits<'l> {
 }
 
 /// A step of a path that can meet conditions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Root,
     ListenerSet,
@@ -154,9 +156,9 @@ enum Stage {
     Replaced,
 }
 
-/// The conditions of limits that a path has met so far.
+/// The conditions of limits that a path has met so far: at each [`Stage`] a set of limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MetConditions(u64);
+pub struct MetConditions([LimitSet; STAGES]);
 
 /// A set of the limits of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -176,7 +178,15 @@ pub struct LimitedBlocks<'p> {
 impl MetConditions {
     /// Adds conditions.
     pub fn add(&mut self, more: Self) {
-        self.0 |= more.0;
+        for (mine, more) in self.0.iter_mut().zip(more.0) {
+            mine.0 |= more.0;
+        }
+    }
+
+    /// Whether the condition of a limit is met at a stage.
+    fn has(self, stage: Stage, limit: usize) -> bool {
+        let at = self.0.get(stage as usize);
+        at.is_some_and(|met| met.has(limit))
     }
 }
 
@@ -190,12 +200,20 @@ impl LimitSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    fn has(self, limit: usize) -> bool {
+        self.0 & (1 << limit) != 0
+    }
 }
 
 impl Stage {
-    fn bit(self, limit: usize) -> u64 {
-        1 << (limit * STAGES + self as usize)
-    }
+    const ALL: [Self; STAGES] = [
+        Self::Root,
+        Self::ListenerSet,
+        Self::Listener,
+        Self::Route,
+        Self::Replaced,
+    ];
 }
 
 impl Limits {
@@ -212,11 +230,19 @@ impl Limits {
             .map(Vec::as_slice)
     }
 
-    /// The conditions that the root of a path meets.
-    pub fn met_by_root(&self, root: RootTraits<'_>) -> MetConditions {
+    /// The conditions that the root of a path meets; `may_act` says whether another kind acts there, or may.
+    pub fn met_by_root(
+        &self,
+        root: RootTraits<'_>,
+        may_act: impl Fn(&GroupKind) -> bool,
+    ) -> MetConditions {
         self.met(Stage::Root, |limit| {
-            let condition = limit.root.as_ref();
-            condition.is_some_and(|condition| condition.is_met(root))
+            let other = limit.replaced_by.as_ref();
+            limit
+                .root
+                .as_ref()
+                .is_none_or(|root_is| root_is.is_met(root))
+                && other.is_none_or(|other| may_act(&other.kind))
         })
     }
 
@@ -245,23 +271,25 @@ impl Limits {
         })
     }
 
-    /// Whether conditions depend on the policies of another kind.
-    pub fn depend_on(&self, kind: &GroupKind) -> bool {
-        let mut others = self.0.iter().filter_map(|limit| limit.replaced_by.as_ref());
-        others.any(|other| other.kind == *kind)
+    /// The conditions that depend on the policies of other kinds.
+    pub fn replaced_by(&self) -> impl Iterator<Item = &ReplacedBy> {
+        self.0.iter().filter_map(|limit| limit.replaced_by.as_ref())
     }
 
     fn met(&self, stage: Stage, is_met: impl Fn(&Limit) -> bool) -> MetConditions {
-        let limits = self.0.iter().enumerate();
-        let met = limits.filter(|(_, limit)| is_met(limit));
-        MetConditions(met.fold(0, |bits, (number, _)| bits | stage.bit(number)))
+        let found = self.all(|_, limit| limit.needs(stage) && is_met(limit));
+        let mut met = MetConditions::default();
+        if let Some(at) = met.0.get_mut(stage as usize) {
+            *at = found;
+        }
+        met
     }
 
     /// The limits that hold on a path with these conditions.
     pub fn holding(&self, met: MetConditions) -> LimitSet {
         self.all(|number, limit| {
-            let needed = limit.needed(number);
-            met.0 & needed == needed
+            let mut stages = Stage::ALL.into_iter();
+            stages.all(|stage| !limit.needs(stage) || met.has(stage, number))
         })
     }
 
@@ -284,7 +312,7 @@ impl Limits {
 
     fn of(&self, set: LimitSet) -> impl Iterator<Item = &Limit> {
         let limits = self.0.iter().enumerate();
-        let within = limits.filter(move |(number, _)| set.0 & (1 << number) != 0);
+        let within = limits.filter(move |(number, _)| set.has(*number));
         within.map(|(_, limit)| limit)
     }
 
@@ -320,17 +348,15 @@ impl Profile {
 }
 
 impl Limit {
-    /// The conditions that must be met for the limit to hold.
-    fn needed(&self, number: usize) -> u64 {
-        let stages = [
-            (Stage::Root, self.root.is_some()),
-            (Stage::ListenerSet, self.listener_sets),
-            (Stage::Listener, self.listener.is_some()),
-            (Stage::Route, !self.routes.is_empty()),
-            (Stage::Replaced, self.replaced_by.is_some()),
-        ];
-        let needed = stages.into_iter().filter(|(_, needed)| *needed);
-        needed.fold(0, |bits, (stage, _)| bits | stage.bit(number))
+    /// Whether the limit has a condition on a step.
+    fn needs(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Root => self.root.is_some() || self.replaced_by.is_some(),
+            Stage::ListenerSet => self.listener_sets,
+            Stage::Listener => self.listener.is_some(),
+            Stage::Route => !self.routes.is_empty(),
+            Stage::Replaced => self.replaced_by.is_some(),
+        }
     }
 
     /// Removes everything from a block that is no rule.
@@ -360,17 +386,15 @@ impl Limit {
 }
 
 impl ReplacedBy {
-    /// Whether a policy of the other kind takes the place of less specific ones: it is not merged with them, or it has
-    /// one of the fields.
+    /// Whether a policy of the other kind takes the place of less specific ones: it is not merged with them, or it has a
+    /// value at one of the fields.
     pub fn is_replacing(&self, policy: &Policy) -> bool {
         let is_merged = |block: &Block| {
             let granularity = block.strategy.strategy().granularity();
             granularity.is_some_and(|granularity| granularity != Granularity::Atomic)
         };
         let body = &policy.object.body;
-        let has = |field: &Vec<String>| {
-            body.is_set_at(std::iter::once("spec").chain(field.iter().map(String::as_str)))
-        };
+        let has = |field: &Vec<FieldStep>| !is_unset(body.at_path(field, None).as_ref());
         !policy.blocks.iter().any(is_merged) || self.fields.iter().any(has)
     }
 }
@@ -535,7 +559,8 @@ fn limit(
         ignored: ignored.collect::<Result<_, _>>()?,
         fieldwise: doc.fieldwise,
     };
-    if limit.needed(0) == 0 && limit.targets.is_empty() {
+    let mut stages = Stage::ALL.into_iter();
+    if !stages.any(|stage| limit.needs(stage)) && limit.targets.is_empty() {
         return Err("limits: an entry needs a condition or `targets`".to_owned());
     }
     if !limit.ignored.is_empty() && limit.fields.is_empty() {
@@ -548,9 +573,14 @@ fn limit(
 }
 
 fn replaced_by(doc: &ReplacedByDoc) -> Result<ReplacedBy, String> {
+    let fields = dotted_list(Some(&doc.fields), "limits.replacedBy.fields")?;
+    let in_spec = |field: Vec<String>| {
+        let steps = std::iter::once("spec".to_owned()).chain(field);
+        steps.map(FieldStep::Field).collect()
+    };
     Ok(ReplacedBy {
         kind: GroupKind::new(&doc.group, &doc.kind),
-        fields: dotted_list(Some(&doc.fields), "limits.replacedBy.fields")?,
+        fields: fields.into_iter().map(in_spec).collect(),
     })
 }
 
@@ -602,7 +632,8 @@ pub(super) fn contradiction(profile: &Profile) -> Option<&'static str> {
     if limits.iter().any(replaced) && above(Level::RouteRule) {
         return Some("limits.replacedBy: the effectiveTarget is above the rules of routes");
     }
-    if profile.limits.depend_on(&profile.policy) {
+    let mut others = profile.limits.replaced_by();
+    if others.any(|other| other.kind == profile.policy) {
         return Some("limits.replacedBy: names the kind of the profile itself");
     }
     let of_waypoint = |limit: &Limit| limit.root.as_ref().is_some_and(|r| r.waypoint.is_some());
