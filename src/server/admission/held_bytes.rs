@@ -220,12 +220,17 @@ impl Hold {
         Ok(())
     }
 
+    /// How many bytes [`Self::add_within`] counts at most.
+    pub fn most_at_once(&self) -> usize {
+        self.account.all.per_connection
+    }
+
     /// Counts more bytes as [`Self::add`] does, but not more at once than a connection may hold.
     ///
     /// # Errors
     /// Returns the limit that is reached.
     pub fn add_within(&mut self, bytes: usize) -> Result<(), HeldLimit> {
-        match bytes > self.account.all.per_connection {
+        match bytes > self.most_at_once() {
             true => Err(HeldLimit::Connection),
             false => self.add(bytes),
         }

@@ -321,7 +321,9 @@ impl Arriving {
         let Some(hold) = &self.hold else {
             return Ok(());
         };
-        let added = hold.lock().add_within(decoded_bytes(message));
+        let most = hold.lock().most_at_once();
+        let bytes = decoded_bytes(message, most);
+        let added = hold.lock().add_within(bytes);
         added.map_err(|limit| {
             self.record(limit.bound());
             Status::resource_exhausted(

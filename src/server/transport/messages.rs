@@ -80,20 +80,25 @@ fn message_length(frame: &[u8]) -> Option<usize> {
 
 /// Estimates the memory of a message, with its prefix, once it is decoded: two bytes may become an element with
 /// hundreds. It goes by the form of protobufs alone, and takes for a message what reads as one, as far as it does: texts
-/// rarely do for more than some bytes. The time is proportional to the length.
-pub(in crate::server) fn decoded_bytes(frame: &[u8]) -> usize {
+/// rarely do for more than some bytes. The time is proportional to the length, and no more is read once the memory exceeds
+/// `most`: the result is anything more than that.
+pub(in crate::server) fn decoded_bytes(frame: &[u8], most: usize) -> usize {
     let message = frame.get(PREFIX..).unwrap_or_default();
-    frame
-        .len()
-        .saturating_add(fields(message, ELEMENT, MAX_DEPTH))
+    let mut memory = frame.len();
+    add_fields(message, (ELEMENT, MAX_DEPTH), (&mut memory, most));
+    memory
 }
 
-/// The memory of the fields of a message, as far as it can be read.
-fn fields(mut message: &[u8], element: usize, depth: usize) -> usize {
-    let mut memory = 0_usize;
-    while let Some(kind) = varint(&mut message)
-        .filter(|tag| *tag >= 8)
-        .map(|tag| tag % 8)
+/// Adds the memory of the fields of a message, as far as it can be read, until it exceeds what it may be at most.
+fn add_fields(
+    mut message: &[u8],
+    (element, depth): (usize, usize),
+    (memory, most): (&mut usize, usize),
+) {
+    while *memory <= most
+        && let Some(kind) = varint(&mut message)
+            .filter(|tag| *tag >= 8)
+            .map(|tag| tag % 8)
     {
         let length = match kind {
             0 => varint(&mut message).map(|_| 0),
@@ -108,16 +113,15 @@ fn fields(mut message: &[u8], element: usize, depth: usize) -> usize {
         else {
             break;
         };
-        memory = memory.saturating_add(match kind {
-            2 => element.saturating_add(match depth.checked_sub(1) {
-                Some(depth) => fields(content, PART, depth),
-                None => 0,
-            }),
-            _ => NUMBER,
-        });
+        let own = if kind == 2 { element } else { NUMBER };
+        *memory = memory.saturating_add(own);
+        if kind == 2
+            && let Some(depth) = depth.checked_sub(1)
+        {
+            add_fields(content, (PART, depth), (memory, most));
+        }
         message = rest;
     }
-    memory
 }
 
 /// Reads a number of variable length.
@@ -183,6 +187,18 @@ mod tests {
         assert_eq!(collector.next(301), Ok(Some(whole)));
     }
 
+    fn estimate(frame: &[u8]) -> usize {
+        decoded_bytes(frame, usize::MAX)
+    }
+
+    #[test]
+    fn the_rest_of_a_message_that_takes_too_much_is_not_read() {
+        let elements = frame(&[0x0A, 0].repeat(1_000_000));
+        let most = elements.len() + 100 * ELEMENT;
+        assert_eq!(decoded_bytes(&elements, most), most + ELEMENT);
+        assert_eq!(estimate(&elements), elements.len() + 1_000_000 * ELEMENT);
+    }
+
     #[test]
     fn the_memory_of_small_elements_is_more_than_their_bytes() {
         let empty = v1::GetEffectivePoliciesRequest::default();
@@ -192,7 +208,7 @@ mod tests {
         };
         let request = size_of::<v1::GetEffectivePoliciesRequest>();
         assert!(request <= ELEMENT, "{request}");
-        let estimated = decoded_bytes(&frame(&batch.encode_to_vec()));
+        let estimated = estimate(&frame(&batch.encode_to_vec()));
         assert!(estimated >= 10_000 * request, "{estimated}");
         // Elements of elements.
         let kinds = v1::GetEffectivePoliciesRequest {
@@ -203,7 +219,7 @@ mod tests {
             requests: vec![kinds],
             ..Default::default()
         };
-        assert!(decoded_bytes(&frame(&batch.encode_to_vec())) >= 10_000 * size_of::<String>());
+        assert!(estimate(&frame(&batch.encode_to_vec())) >= 10_000 * size_of::<String>());
     }
 
     #[test]
@@ -219,7 +235,7 @@ mod tests {
             ..Default::default()
         };
         let bytes = batch.encode_to_vec();
-        let estimated = decoded_bytes(&frame(&bytes));
+        let estimated = estimate(&frame(&bytes));
         assert!(
             estimated < 5 * bytes.len() && estimated < 8 << 20,
             "{estimated}"
@@ -230,7 +246,7 @@ mod tests {
             ..Default::default()
         };
         let bytes = preview.encode_to_vec();
-        let estimated = decoded_bytes(&frame(&bytes));
+        let estimated = estimate(&frame(&bytes));
         assert!(estimated < bytes.len() + 100_000, "{estimated}");
     }
 
@@ -244,7 +260,7 @@ mod tests {
             outer.append(&mut deep);
             deep = outer;
         }
-        assert!(decoded_bytes(&frame(&deep)) > deep.len());
+        assert!(estimate(&frame(&deep)) > deep.len());
         for message in [
             &[0xFF; 100][..],
             &[0x0A],
@@ -253,11 +269,11 @@ mod tests {
             &[0],
             &[0x0E],
         ] {
-            assert!(decoded_bytes(&frame(message)) < 1_000, "{message:?}");
+            assert!(estimate(&frame(message)) < 1_000, "{message:?}");
         }
         // What decoding skips hides nothing behind it.
         let mut behind_group = vec![0xA3, 0x06, 0xA4, 0x06];
         behind_group.extend([0x0A, 0].repeat(1_000));
-        assert!(decoded_bytes(&frame(&behind_group)) > 1_000 * ELEMENT);
+        assert!(estimate(&frame(&behind_group)) > 1_000 * ELEMENT);
     }
 }
