@@ -84,6 +84,18 @@ impl StateReason {
         }
     }
 
+    /// Creates the state of a kind that cannot be more complete than another, which has this reason (specification 2.10).
+    pub fn of_dependent(self, kind: String, other: &GroupKind) -> v1::KindState {
+        let own = self.kind_state(kind);
+        let name = own.state().name();
+        v1::KindState {
+            message: format!(
+                "{other} is {name}, and may take the place of what enforces its policies"
+            ),
+            ..own
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             StateReason::NoProfile => "NoProfile",

@@ -61,9 +61,17 @@ pub(super) fn shared_bytes(bytes: Vec<u8>) -> Bytes {
 fn incomplete(world: &World) -> Vec<v1::KindState> {
     let known = world.profiled_kinds().map(|kind| {
         let policy = &kind.profile().policy;
-        let state = world.input_state(kind).and_then(StateReason::of);
+        let state = world.store().state(kind.profile().resource());
+        let state = state.and_then(StateReason::of);
         let fault = kind.fault().map(|_| StateReason::InternalError);
         (policy, fault.or(state))
+    });
+    let dependent = world.profiled_kinds().filter_map(|kind| {
+        let own = world.store().state(kind.profile().resource());
+        let (state, other) = world.dependency_state(kind)?;
+        let is_worse = kind.fault().is_none() && Some(state) > own;
+        let reason = StateReason::of(state).filter(|_| is_worse)?;
+        Some(reason.of_dependent(kind.profile().policy.to_string(), other))
     });
     let refused = world.refused().iter();
     let refused = refused.map(|kind| (kind, Some(StateReason::ProfileRefused)));
@@ -74,12 +82,10 @@ fn incomplete(world: &World) -> Vec<v1::KindState> {
     let others = others.map(|(kind, state)| (kind, StateReason::of(state)));
     let all = world.store().lacks_input();
     let all = all.then(|| StateReason::InputUnreadable.kind_state(ALL_KINDS.to_owned()));
-    let mut kinds: Vec<v1::KindState> = refused
-        .chain(known)
-        .chain(others)
-        .filter_map(|(kind, reason)| Some(reason?.kind_state(kind.to_string())))
-        .chain(all)
-        .collect();
+    let own = refused.chain(known).chain(others);
+    let own = own.filter_map(|(kind, reason)| Some(reason?.kind_state(kind.to_string())));
+    // The first of a kind stays.
+    let mut kinds: Vec<v1::KindState> = dependent.chain(own).chain(all).collect();
     kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
     kinds.dedup_by(|a, b| a.kind == b.kind);
     kinds

@@ -214,10 +214,8 @@ fn without_effect(status: &PolicyStatus, visibility: &dyn Visibility) -> Option<
         }
         Enforcement::NoScope => {
             let message = match visibility.is_unrestricted() {
-                true => "not in effect: its targets are on no path on which its kind acts",
-                false => {
-                    "not in effect: its targets are on no path on which its kind acts, of those that you may see"
-                }
+                true => "not in effect: its kind acts on no path of its targets",
+                false => "not in effect: its kind acts on no path of its targets that you may see",
             };
             Some((Code::NoScope, message.to_owned()))
         }

@@ -13,27 +13,24 @@ pub(super) fn replacing_policies(
     requested: &[GroupKind],
     findings: &mut FindingPage<'_>,
 ) {
-    let mut found: BTreeMap<ObjectKey, BTreeSet<&str>> = BTreeMap::new();
+    let mut found: BTreeMap<ObjectKey, BTreeSet<String>> = BTreeMap::new();
+    let budget = findings.visibility().budget();
     for kind in world.profiled_kinds() {
-        let enforced = &kind.profile().policy;
-        let mut replacing = world.replacing_policies(kind).peekable();
-        let mut policies = kind.policies();
-        if replacing.peek().is_none() || !policies.any(|(_, policy)| findings.sees(&policy.key)) {
+        let mut policies = kind.policies().take_while(|_| budget.step());
+        if !policies.any(|(_, policy)| findings.sees(&policy.key)) {
             continue;
         }
-        for policy in replacing {
-            if !findings.visibility().budget().step() {
-                return;
-            }
-            found.entry(policy).or_default().insert(&*enforced.kind);
+        let replacing = world.replacing_policies(kind);
+        for policy in replacing.take_while(|_| budget.step()) {
+            let kinds = found.entry(policy).or_default();
+            kinds.insert(kind.profile().policy.to_string());
         }
     }
     for (policy, kinds) in found {
         if is_requested(requested, &policy.kind) {
             let kinds = Vec::from_iter(kinds).join(", ");
             let message = format!(
-                "takes the place of the policy on the Gateway by which {kinds} are enforced: they do not act on the \
-                 paths of its targets"
+                "takes the place of the policy on the Gateway that enforces others; not enforced where both act: {kinds}"
             );
             findings.push(finding(world, Code::EnforcementReplaced, &policy, message));
         }

@@ -221,7 +221,7 @@ impl Hold {
     }
 
     /// How many bytes [`Self::add_within`] counts at most.
-    pub fn most_at_once(&self) -> usize {
+    pub fn max_per_connection(&self) -> usize {
         self.account.all.per_connection
     }
 
@@ -230,7 +230,7 @@ impl Hold {
     /// # Errors
     /// Returns the limit that is reached.
     pub fn add_within(&mut self, bytes: usize) -> Result<(), HeldLimit> {
-        match bytes > self.most_at_once() {
+        match bytes > self.max_per_connection() {
             true => Err(HeldLimit::Connection),
             false => self.add(bytes),
         }

@@ -321,8 +321,8 @@ impl Arriving {
         let Some(hold) = &self.hold else {
             return Ok(());
         };
-        let most = hold.lock().most_at_once();
-        let bytes = decoded_bytes(message, most);
+        let limit = hold.lock().max_per_connection();
+        let bytes = decoded_bytes(message, limit);
         let added = hold.lock().add_within(bytes);
         added.map_err(|limit| {
             self.record(limit.bound());

@@ -81,11 +81,11 @@ fn message_length(frame: &[u8]) -> Option<usize> {
 /// Estimates the memory of a message, with its prefix, once it is decoded: two bytes may become an element with
 /// hundreds. It goes by the form of protobufs alone, and takes for a message what reads as one, as far as it does: texts
 /// rarely do for more than some bytes. The time is proportional to the length, and no more is read once the memory exceeds
-/// `most`: the result is anything more than that.
-pub(in crate::server) fn decoded_bytes(frame: &[u8], most: usize) -> usize {
+/// `limit`: the result is anything more than that.
+pub(in crate::server) fn decoded_bytes(frame: &[u8], limit: usize) -> usize {
     let message = frame.get(PREFIX..).unwrap_or_default();
     let mut memory = frame.len();
-    add_fields(message, (ELEMENT, MAX_DEPTH), (&mut memory, most));
+    add_fields(message, (ELEMENT, MAX_DEPTH), (&mut memory, limit));
     memory
 }
 
@@ -93,9 +93,9 @@ pub(in crate::server) fn decoded_bytes(frame: &[u8], most: usize) -> usize {
 fn add_fields(
     mut message: &[u8],
     (element, depth): (usize, usize),
-    (memory, most): (&mut usize, usize),
+    (memory, limit): (&mut usize, usize),
 ) {
-    while *memory <= most
+    while *memory <= limit
         && let Some(kind) = varint(&mut message)
             .filter(|tag| *tag >= 8)
             .map(|tag| tag % 8)
@@ -118,7 +118,7 @@ fn add_fields(
         if kind == 2
             && let Some(depth) = depth.checked_sub(1)
         {
-            add_fields(content, (PART, depth), (memory, most));
+            add_fields(content, (PART, depth), (memory, limit));
         }
         message = rest;
     }

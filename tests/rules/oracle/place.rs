@@ -844,7 +844,7 @@ fn open_places(
     open.cloned().collect()
 }
 
-/// Whether a kind acts on a path by the controller of its root, or nobody knows (2.4, 2.6).
+/// Whether a kind acts on a path by the controller of its Gateway, or nobody knows (2.4, 2.6).
 pub fn may_act(
     kind: &Settings,
     objects: &Objects,
@@ -852,7 +852,7 @@ pub fn may_act(
     trail: &Trail,
 ) -> bool {
     if trail.mesh {
-        return kind.mesh;
+        return false;
     }
     let class = trail.class.as_ref();
     let class = class.and_then(|class| objects.get(&format!("GatewayClass/{class}")));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::{Activity, NodePolicies, PolicyKind, World};
+use super::{Activity, NodePolicies, PathRoot, PolicyKind, World};
 use crate::model::{GroupKind, LayeredMap, Level, ObjectKey, Section, SourceState, groups};
-use crate::profile::{MetConditions, Profile, ReplacedBy};
-use crate::store::{Projection, route_kind};
-use crate::topology::{NodeId, RootController, RootKind};
+use crate::profile::{MetConditions, Policy, Profile, ReplacedBy};
+use crate::store::Projection;
+use crate::topology::{NodeId, RootKind};
 
 /// The nodes with policies that take the place of less specific ones, for conditions of limits.
 #[derive(Clone, Debug)]
@@ -18,6 +18,11 @@ pub(crate) struct ReplacedNodes {
 }
 
 impl ReplacedNodes {
+    /// The condition.
+    pub(crate) fn by(&self) -> &ReplacedBy {
+        &self.by
+    }
+
     /// The nodes for each condition in the profiles of some kinds.
     pub(crate) fn of_kinds(kinds: &[Arc<PolicyKind>]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
@@ -29,6 +34,7 @@ impl ReplacedNodes {
                 continue;
             }
             let other = kinds.iter().find(|kind| kind.profile.policy == by.kind);
+            let other = other.filter(|kind| !kind.is_unprofiled());
             let nodes = other.into_iter().flat_map(|kind| {
                 let nodes = kind.nodes.iter();
                 let replaced = nodes.filter(|(_, on_node)| kind.replaces(by, on_node));
@@ -72,68 +78,102 @@ impl ReplacedNodes {
 }
 
 impl PolicyKind {
-    /// Whether a policy on a node takes the place of less specific ones. One that cannot be read may, and counts.
-    fn replaces(&self, by: &ReplacedBy, on_node: &NodePolicies) -> bool {
+    /// The policies on a node that take the place of less specific ones. One that cannot be read may, and counts.
+    fn replacing<'k>(
+        &'k self,
+        by: &'k ReplacedBy,
+        on_node: &'k NodePolicies,
+    ) -> impl Iterator<Item = &'k Policy> {
         let accepted = on_node.groups.iter().flat_map(|(_, slots)| slots);
-        let mut accepted = accepted.filter_map(|&slot| self.required_policy(slot));
+        let accepted = accepted.filter_map(|&slot| self.required_policy(slot));
         let rejected = on_node.rejected.iter();
-        let mut rejected = rejected.filter_map(|rejected| self.required_policy(rejected.policy));
-        accepted.any(|policy| by.is_replacing(policy))
-            || rejected.any(|policy| policy.object.unreadable.is_some())
+        let rejected = rejected.filter_map(|rejected| self.required_policy(rejected.policy));
+        let unreadable = rejected.filter(|policy| policy.object.unreadable.is_some());
+        accepted
+            .filter(|policy| by.is_replacing(policy))
+            .chain(unreadable)
+    }
+
+    fn replaces(&self, by: &ReplacedBy, on_node: &NodePolicies) -> bool {
+        self.replacing(by, on_node).next().is_some()
     }
 }
 
 impl World {
-    /// What is known of the policies of a kind, and of those that its limits depend on (specification 2.5, 2.10). `None`
-    /// if nothing is said of them: they are complete.
-    pub fn input_state(&self, kind: &PolicyKind) -> Option<SourceState> {
-        let own = self.store.state(kind.profile.resource());
-        let others = kind.profile.limits.replaced_by().map(|other| {
-            let mut kinds = self.kinds.iter();
-            match kinds.find(|kind| kind.profile.policy == other.kind) {
-                Some(kind) if kind.fault().is_none() => self.store.state(kind.profile.resource()),
-                _ => Some(SourceState::Unknown),
-            }
-        });
-        others.fold(own, Option::max)
+    /// The least that is known of the policies of other kinds that the limits of a kind depend on, with that kind
+    /// (specification 2.5, 2.10). `None` if nothing is said of them: they are complete.
+    pub fn dependency_state<'k>(
+        &self,
+        kind: &'k PolicyKind,
+    ) -> Option<(SourceState, &'k GroupKind)> {
+        let others = kind.profile.limits.replaced_by().map(|other| &other.kind);
+        let states = others.filter_map(|other| Some((self.state_of_other(other)?, other)));
+        states.max_by_key(|(state, _)| *state)
     }
 
-    /// The policies of other kinds that take the place of those by which a kind is enforced, below Gateways. Those of some
-    /// nodes may be there more than once.
-    pub fn replacing_policies(&self, kind: &PolicyKind) -> impl Iterator<Item = ObjectKey> {
+    fn state_of_other(&self, other: &GroupKind) -> Option<SourceState> {
+        let resource = other.resource();
+        let read = self.store.state(&resource);
+        let Some(kind) = self.kind(other) else {
+            // Nothing interprets its objects.
+            let is_refused = self.refused.contains(other);
+            let is_there = is_refused || self.store.count(&resource) > 0;
+            return is_there.then_some(SourceState::Unknown).or(read);
+        };
+        let state = match kind.fault() {
+            Some(_) => Some(SourceState::Unknown),
+            None => read,
+        };
+        let state = state.filter(|state| *state != SourceState::Complete)?;
+        // On no path its policies take the place of others.
+        let acts = self.controllers.may_act(&kind.profile, &self.topology);
+        acts.then_some(state)
+    }
+
+    /// The policies of other kinds, below Gateways, that take the place of those by which a kind is enforced, where both
+    /// kinds act or may act below some Gateway. A policy of several nodes is there several times.
+    pub fn replacing_policies<'w>(
+        &'w self,
+        kind: &'w PolicyKind,
+    ) -> impl Iterator<Item = ObjectKey> + use<'w> {
         let conditions = kind.profile.limits.replaced_by();
-        conditions.flat_map(|by| {
-            let mut kinds = self.kinds.iter();
-            let other = kinds.find(|other| other.profile.policy == by.kind);
-            let nodes = other
-                .into_iter()
-                .flat_map(|other| other.nodes.iter().map(move |on| (other, on)));
-            let below = nodes.filter(|(_, (node, _))| self.is_below_gateways(*node));
-            below.flat_map(move |(other, (_, on_node))| {
-                let slots = on_node.groups.iter().flat_map(|(_, slots)| slots);
-                let policies = slots.filter_map(|&slot| other.required_policy(slot));
-                let replacing = policies.filter(|policy| by.is_replacing(policy));
-                replacing.map(|policy| policy.key.clone())
+        let known = conditions.filter_map(|by| Some((by, self.kind(&by.kind)?)));
+        let acting = known.filter(move |(_, other)| {
+            let acts = |kind: &PolicyKind, root, controller: &_| {
+                let activity = self.controllers.activity(&kind.profile, root, controller);
+                activity != Activity::Inactive
+            };
+            let mut roots = self.topology.root_controllers();
+            roots.any(|(root, controller)| {
+                root == RootKind::Gateway
+                    && acts(kind, root, &controller)
+                    && acts(other, root, &controller)
+            })
+        });
+        acting.flat_map(move |(by, other)| {
+            let below = other.nodes.iter();
+            let below = below.filter(move |(node, _)| self.is_below_gateways(*node));
+            below.flat_map(move |(_, on_node)| {
+                let policies = other.replacing(by, on_node);
+                policies.map(|policy| policy.key.clone())
             })
         })
     }
 
-    /// Whether a node is a ListenerSet, a Route or a section, so that limits look at the policies of other kinds there.
+    /// Whether a node is a ListenerSet, a Route, or a section of these or of a Gateway, so that limits look at the policies
+    /// of other kinds there.
     pub(crate) fn is_below_gateways(&self, node: NodeId) -> bool {
         let key = self.topology.key(node);
         let kind = &key.object.kind;
-        key.section.is_some()
-            || kind.is(groups::GATEWAY, "ListenerSet")
-            || route_kind(kind).is_some()
+        kind.is(groups::GATEWAY, "ListenerSet")
+            || self.store.route_kind(kind).is_some()
+            || (key.section.is_some() && kind.is(groups::GATEWAY, "Gateway"))
     }
 
-    /// Whether a kind acts below the root of a path, or may.
-    pub(super) fn may_act(&self, kind: &GroupKind, root: RootKind, by: &RootController) -> bool {
-        let mut kinds = self.kinds.iter();
-        let kind = kinds.find(|known| known.profile.policy == *kind);
-        kind.is_some_and(|kind| {
-            self.controllers.activity(&kind.profile, root, by) != Activity::Inactive
-        })
+    /// Whether a kind acts below the Gateway at the root of a path, or may.
+    pub(super) fn may_act(&self, kind: &GroupKind, root: PathRoot<'_>) -> bool {
+        let kind = self.kind(kind).filter(|_| root.kind != RootKind::Mesh);
+        kind.is_some_and(|kind| self.activity(kind, root) != Activity::Inactive)
     }
 
     /// The conditions of a profile's limits that a step of a path meets.

@@ -260,8 +260,12 @@ impl World {
 
     /// Finds a kind that has a profile.
     pub fn kind(&self, kind: &GroupKind) -> Option<&PolicyKind> {
-        let mut kinds = self.profiled_kinds();
-        kinds.find(|k| k.profile.policy == *kind)
+        // They are sorted.
+        let number = self
+            .kinds
+            .binary_search_by(|known| known.profile.policy.cmp(kind));
+        let found = self.kinds.get(number.ok()?)?;
+        (!found.is_unprofiled()).then_some(found)
     }
 
     /// The kinds with a profile whose policies are objects of a resource kind: one, or its sections
@@ -274,10 +278,12 @@ impl World {
     /// Whether all policies of a kind are known. UNKNOWN differs from a kind without policies
     /// (specification 2.3, 2.5).
     pub fn state(&self, kind: &GroupKind) -> SourceState {
-        let kind = self.kind(kind).filter(|kind| kind.fault().is_none());
-        kind.map_or(SourceState::Unknown, |kind| {
-            self.input_state(kind).unwrap_or(SourceState::Complete)
-        })
+        let Some(kind) = self.kind(kind).filter(|kind| kind.fault().is_none()) else {
+            return SourceState::Unknown;
+        };
+        let own = self.store.state(kind.profile.resource());
+        let other = self.dependency_state(kind).map(|(state, _)| state);
+        own.max(other).unwrap_or(SourceState::Complete)
     }
 
     /// Resolves the name of a path to its steps.

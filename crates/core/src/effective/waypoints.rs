@@ -617,9 +617,8 @@ impl World {
                     mesh: true,
                     waypoint: Some(gateway.namespace),
                 };
-                let controller = &gateway.controller;
-                let may_act = |other: &_| self.may_act(other, RootKind::Mesh, controller);
-                met = profile.limits.met_by_root(traits, may_act);
+                // No policy takes the place of another on a mesh path.
+                met = profile.limits.met_by_root(traits, |_| false);
                 std::slice::from_mut(gateway)
             }
         };
@@ -655,7 +654,7 @@ impl World {
             mesh: root.kind == RootKind::Mesh,
             waypoint: waypoint.map(|waypoint| waypoint.namespace),
         };
-        limits.met_by_root(traits, |other| self.may_act(other, root.kind, controller))
+        limits.met_by_root(traits, |other| self.may_act(other, root))
     }
 
     /// The Gateways that labels name as the waypoint of a Service, for any kind.

@@ -264,6 +264,11 @@ impl Engine {
         let mut dirty = Vec::new();
         let mut all = Replacement::default();
         let renewed = self.renewed_nodes(impact, patch);
+        for node in patch.into_iter().flat_map(|patch| &patch.removed) {
+            for replaced in &mut self.paths.world.replaced {
+                replaced.forget(*node);
+            }
+        }
         for number in 0..self.paths.world.kinds.len() {
             let keys = impact.policies.get(&number);
             let affected = self.affected_nodes(number, patch);
@@ -292,9 +297,18 @@ impl Engine {
         let Some(kind) = kinds.get(number) else {
             return Vec::new();
         };
-        let conditions = replaced.iter_mut();
-        let flipped = conditions.flat_map(|replaced| replaced.follow(kind, touched));
-        let mut flipped: Vec<NodeId> = flipped.collect();
+        let mut flipped = Vec::new();
+        for condition in replaced {
+            let nodes = condition.follow(kind, touched);
+            let with_states = kinds.iter().zip(&self.paths.automaton.chain_states);
+            let mut dependent = with_states.filter(|(_, chain_states)| chain_states.is_some());
+            if dependent.any(|(kind, _)| {
+                let mut conditions = kind.profile.limits.replaced_by();
+                conditions.any(|by| by == condition.by())
+            }) {
+                flipped.extend(nodes);
+            }
+        }
         flipped.retain(|&node| self.world().is_below_gateways(node));
         flipped
     }

@@ -200,10 +200,6 @@ impl Engine {
             if kind.nodes.contains_key(node) {
                 Arc::make_mut(kind).nodes.put(*node, Default::default());
             }
-            let replaced = &mut self.paths.world.replaced;
-            replaced
-                .iter_mut()
-                .for_each(|replaced| replaced.forget(*node));
         }
         affected
     }

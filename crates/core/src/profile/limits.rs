@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::document::{LimitDoc, ReplacedByDoc};
+use super::forbidden::is_set_in;
 use super::ignored::{Ignored, ignored};
 use super::policy::{Block, Policy};
 use super::settings::dotted_list;
 use super::{EffectiveTarget, EmptyBehavior, PolicyClass, Profile, TargetKinds, matches_pattern};
 use crate::model::{
-    Encoded, FieldStep, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups, is_unset,
+    Encoded, FieldStep, Granularity, GroupKind, Level, Rules, Str, Strategy, Unit, groups,
 };
 
 /// The number of limits that a profile can have.
@@ -147,7 +148,7 @@ pub struct ListenerTraits<'l> {
 }
 
 /// A step of a path that can meet conditions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     Root,
     ListenerSet,
@@ -156,7 +157,7 @@ enum Stage {
     Replaced,
 }
 
-/// The conditions of limits that a path has met so far: at each [`Stage`] a set of limits.
+/// The conditions of limits that a path has met so far: a set of limits for each step that can meet some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MetConditions([LimitSet; STAGES]);
 
@@ -394,7 +395,10 @@ impl ReplacedBy {
             granularity.is_some_and(|granularity| granularity != Granularity::Atomic)
         };
         let body = &policy.object.body;
-        let has = |field: &Vec<FieldStep>| !is_unset(body.at_path(field, None).as_ref());
+        let has = |field: &Vec<FieldStep>| {
+            let value = body.at_path(field, None);
+            value.is_some_and(|value| is_set_in(&value, &[]))
+        };
         !policy.blocks.iter().any(is_merged) || self.fields.iter().any(has)
     }
 }
