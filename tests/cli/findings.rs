@@ -100,7 +100,7 @@ fn index() -> String {
 Each finding of `entail lint`, and each reason in an explanation, has a stable code. `entail explain-code E021` prints
 its page, and so does `entail explain-code TargetNotFound`. The severity is the usual one; a page says where it differs.
 
-E001 to E012 are about inputs, E020 to E034 about policies, E040 to E045 about what is not known, E050 to E067 about
+E001 to E015 are about inputs, E020 to E034 about policies, E040 to E046 about what is not known, E050 to E067 about
 Gateways, Routes and paths, E070 to E082 say why the value of a policy is not in the result, E090 to E095 are about
 assertions, and E100 to E103 about changes under review.
 

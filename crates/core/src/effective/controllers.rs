@@ -269,9 +269,17 @@ impl Controllers {
     /// Whether a kind acts, or may act, on the paths of some root.
     pub(super) fn may_act(&self, profile: &Profile, topology: &Topology) -> bool {
         let mut roots = topology.root_controllers();
-        roots.any(|(root, controller)| {
-            self.activity(profile, root, &controller) != Activity::Inactive
-        })
+        roots.any(|(root, controller)| self.may_act_at(profile, root, &controller))
+    }
+
+    /// Whether a kind acts, or may act, on the paths of a root.
+    pub(super) fn may_act_at(
+        &self,
+        profile: &Profile,
+        root: RootKind,
+        controller: &RootController,
+    ) -> bool {
+        self.activity(profile, root, controller) != Activity::Inactive
     }
 }
 

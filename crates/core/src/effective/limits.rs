@@ -51,9 +51,7 @@ impl ReplacedNodes {
 
     /// Forgets a node that does not exist any more.
     pub(crate) fn forget(&mut self, node: NodeId) {
-        if self.nodes.contains_key(&node) {
-            self.nodes.remove(&node);
-        }
+        self.nodes.remove(&node);
     }
 
     /// Follows changed policies of a kind on some nodes. Returns those of the nodes where the condition is met now and was
@@ -66,12 +64,13 @@ impl ReplacedNodes {
         changed.retain(|node| {
             let on_node = kind.nodes.get(node);
             let now = on_node.is_some_and(|on_node| kind.replaces(&self.by, on_node));
-            let before = self.nodes.contains_key(node);
-            match now {
-                true => self.nodes.insert(*node, ()),
-                false => self.nodes.remove(node),
+            let is_changed = now != self.nodes.contains_key(node);
+            match (is_changed, now) {
+                (true, true) => self.nodes.insert(*node, ()),
+                (true, false) => self.nodes.remove(node),
+                (false, _) => {}
             }
-            now != before
+            is_changed
         });
         changed
     }
@@ -139,15 +138,10 @@ impl World {
         let conditions = kind.profile.limits.replaced_by();
         let known = conditions.filter_map(|by| Some((by, self.kind(&by.kind)?)));
         let acting = known.filter(move |(_, other)| {
-            let acts = |kind: &PolicyKind, root, controller: &_| {
-                let activity = self.controllers.activity(&kind.profile, root, controller);
-                activity != Activity::Inactive
-            };
             let mut roots = self.topology.root_controllers();
-            roots.any(|(root, controller)| {
-                root == RootKind::Gateway
-                    && acts(kind, root, &controller)
-                    && acts(other, root, &controller)
+            roots.any(|(root, by)| {
+                let may_act = |profile| self.controllers.may_act_at(profile, root, &by);
+                root == RootKind::Gateway && may_act(&kind.profile) && may_act(&other.profile)
             })
         });
         acting.flat_map(move |(by, other)| {
@@ -171,7 +165,7 @@ impl World {
     }
 
     /// Whether a kind acts below the Gateway at the root of a path, or may.
-    pub(super) fn may_act(&self, kind: &GroupKind, root: PathRoot<'_>) -> bool {
+    pub(super) fn may_act_below(&self, kind: &GroupKind, root: PathRoot<'_>) -> bool {
         let kind = self.kind(kind).filter(|_| root.kind != RootKind::Mesh);
         kind.is_some_and(|kind| self.activity(kind, root) != Activity::Inactive)
     }

@@ -654,7 +654,7 @@ impl World {
             mesh: root.kind == RootKind::Mesh,
             waypoint: waypoint.map(|waypoint| waypoint.namespace),
         };
-        limits.met_by_root(traits, |other| self.may_act(other, root))
+        limits.met_by_root(traits, |other| self.may_act_below(other, root))
     }
 
     /// The Gateways that labels name as the waypoint of a Service, for any kind.
