@@ -48,15 +48,22 @@ class Api:
 
 
 class Admin:
-    """A connection to entail's admin port that is kept."""
+    """A connection to entail's admin port that is kept, for as long as entail does: it ends one that asks nothing."""
 
     def __init__(self, address):
         self.connection = http.client.HTTPConnection(address, timeout=30)
 
     def get(self, path):
-        self.connection.request("GET", path)
-        answer = self.connection.getresponse()
+        try:
+            answer = self.ask(path)
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            self.connection.close()
+            answer = self.ask(path)
         return answer.status, answer.read().decode()
+
+    def ask(self, path):
+        self.connection.request("GET", path)
+        return self.connection.getresponse()
 
     def metrics(self):
         """Samples by name and labels, as they are written."""
