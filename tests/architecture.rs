@@ -49,7 +49,7 @@ const CORE: &[Row] = &[
 const SERVER: &[Row] = &[
     ("api", &[]),
     ("snapshot", &["api"]),
-    ("insight", &["api", "snapshot"]),
+    ("insight", &["api", "snapshot", "background"]),
     ("subscription", &["api", "snapshot", "insight"]),
     ("background", &[]),
     ("bounded_value", &[]),

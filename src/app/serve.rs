@@ -93,6 +93,8 @@ pub async fn serve(
     let started = Instant::now();
     let checked = settings.check().map_err(AppError::Usage)?;
     let runtime = start_background_runtime()?;
+    // Requests and connections of callers never wait in one queue with what publishes snapshots.
+    let callers_runtime = start_background_runtime()?;
     let (mut cache, cluster) = inputs(&settings).await?;
     let security = security(&settings, &checked, cluster.as_ref())?;
     let admission_certificates = admission_certificates(&settings)?;
@@ -111,7 +113,7 @@ pub async fn serve(
     let (certificates, health) = (security.certificates.clone(), Health::new().await);
     let server = Server::new(context, health.clone(), settings.limits.clone(), security)
         .with_envoy(envoy)
-        .with_background(runtime.handle().clone());
+        .with_background(callers_runtime.handle().clone());
     let admission = admission::start(
         (&settings, runtime.handle()),
         admission_certificates.clone(),

@@ -1,6 +1,8 @@
 //! Work on threads of low priority, so that look-ups come first where both need a core.
 
+use std::cell::Cell;
 use std::io;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{self, JoinHandle};
@@ -10,6 +12,14 @@ use tokio::task::{self, JoinHandle};
 /// behind them when it is woken. A thread cannot lower it again, so all blocking work of a
 /// runtime has it. The admin server has a runtime of its own.
 const NICENESS: i32 = 10;
+
+/// The CPU time after which a thread of low priority yields: a part of the 1.4 ms that are a slice on two cores.
+const CPU_PER_TURN: Duration = Duration::from_micros(500);
+
+thread_local! {
+    /// The CPU time of this thread when it yielded last; `None` for a thread of usual priority.
+    static YIELDED: Cell<Option<Duration>> = const { Cell::new(None) };
+}
 
 /// A runtime on threads of low priority: for what data planes do not wait for. Dropping it ends its tasks without waiting
 /// for them.
@@ -69,12 +79,40 @@ pub fn spawn_blocking<T: Send + 'static>(
     })
 }
 
+/// Calls `sched_yield` if this thread has a low priority and has used the CPU for [`CPU_PER_TURN`] since the last call that
+/// did. Long work of low priority calls this at each of its steps.
+///
+/// Linux lets a thread finish its slice although one of usual priority is woken, and ends a slice at a tick of its clock,
+/// which is 4 ms with many kernels. A thread that yields gives up its next slice, too, so it must not yield too often.
+pub fn yield_core() {
+    let Some(last) = YIELDED.get() else { return };
+    let now = cpu_time();
+    if now.saturating_sub(last) >= CPU_PER_TURN {
+        std::thread::yield_now();
+        YIELDED.set(Some(now));
+    }
+}
+
+/// The CPU time that this thread has used.
+fn cpu_time() -> Duration {
+    #[cfg(target_os = "linux")]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(time).unwrap_or_default()
+    }
+    #[cfg(not(target_os = "linux"))]
+    Duration::ZERO
+}
+
 /// Lowers the priority of this thread. If that is forbidden, it keeps the usual one.
 fn lower_priority() {
     // On other systems, it would be that of the process.
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        tracing::debug!(%error, "a thread for blocking work has the usual priority");
+    match rustix::process::setpriority_process(None, NICENESS) {
+        Ok(()) => YIELDED.set(Some(cpu_time())),
+        Err(error) => {
+            tracing::debug!(%error, "a thread for blocking work has the usual priority");
+        }
     }
 }
 

@@ -1,8 +1,13 @@
 //! The work that a query may do.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Failure;
+use crate::background;
+
+/// The number of steps of a thread after which it looks how much of the CPU it has used.
+const STEPS_PER_LOOK: u32 = 16;
 
 /// The work that a query may do: until its caller is gone, or its deadline has passed. The loops of a query ask for
 /// each step, so that work never outlives its request.
@@ -43,6 +48,7 @@ impl Budget {
 
     /// Counts a step. Returns false if the query has to stop.
     pub fn step(&self) -> bool {
+        yield_now_and_then();
         if self.is_over.load(Ordering::Relaxed) {
             self.late_steps.fetch_add(1, Ordering::Relaxed);
             return false;
@@ -68,6 +74,16 @@ impl Budget {
     /// Returns the number of steps that the query tried after the end of the budget.
     pub fn late_steps(&self) -> u64 {
         self.late_steps.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets threads of usual priority run, if this one has a low one.
+fn yield_now_and_then() {
+    thread_local!(static STEPS: Cell<u32> = const { Cell::new(0) });
+    let steps = STEPS.get().wrapping_add(1);
+    STEPS.set(steps);
+    if steps.is_multiple_of(STEPS_PER_LOOK) {
+        background::yield_core();
     }
 }
 

@@ -29,6 +29,8 @@ pub(in crate::server) enum Bound {
     Bytes,
     /// A connection was ended because it did not read a reply.
     ReplyUnread,
+    /// A connection sends something else than look-ups without a pause. It is served at low priority until it pauses.
+    SustainedReads,
     /// The message of a request did not arrive in time.
     RequestArrival,
     /// A connection has too many requests for health and reflection.
@@ -53,7 +55,7 @@ pub struct BoundCounters {
 }
 
 impl Bound {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Connections,
         Self::ConnectionsOfClient,
         Self::ConnectionEvicted,
@@ -62,6 +64,7 @@ impl Bound {
         Self::BytesOfConnection,
         Self::Bytes,
         Self::ReplyUnread,
+        Self::SustainedReads,
         Self::RequestArrival,
         Self::Probes,
         Self::ContentType,
@@ -81,6 +84,7 @@ impl Bound {
             Self::BytesOfConnection => "bytes_of_connection",
             Self::Bytes => "bytes",
             Self::ReplyUnread => "reply_unread",
+            Self::SustainedReads => "sustained_reads",
             Self::RequestArrival => "request_arrival",
             Self::Probes => "probes",
             Self::ContentType => "content_type",

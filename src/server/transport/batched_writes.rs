@@ -5,14 +5,18 @@
 //! it, writing waits for the socket as usual.
 //!
 //! The reads are bounded, too: HTTP/2 would read and answer as long as there are bytes, and a caller that sends without
-//! a pause would keep a worker from all others.
+//! a pause would keep a worker from all others. A connection whose turns are full of something else than look-ups is served
+//! at low priority.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 /// Maximum number of bytes that wait for the task of their connection.
 const MAX_WAITING: usize = 16 * 1024;
@@ -20,6 +24,12 @@ const MAX_WAITING: usize = 16 * 1024;
 const MAX_KEPT: usize = 2 * 1024;
 /// Number of bytes that a connection may read in one turn: more than two hundred look-ups.
 const READ_PER_TURN: usize = 16 * 1024;
+/// Number of look-ups with which a full turn is that of a busy data plane: on average, they may have 1 KiB each.
+const LOOK_UPS_OF_FULL_TURN: usize = READ_PER_TURN / 1_024;
+/// Number of full turns, without one for each other turn, with which a connection sends without a pause: 1 MiB in sequence.
+const SUSTAINED_TURNS: usize = 64;
+/// A connection pauses if it has no full turn for as long.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Number of bytes that a read counts for at least, because TLS may have a record for each byte.
 const LEAST_READ: usize = 256;
 /// Maximum number of received bytes that are read when a connection is closed.
@@ -34,6 +44,10 @@ pub(in crate::server) struct BatchedConnection<C>(Arc<Mutex<Batch<C>>>);
 #[derive(Debug)]
 pub(in crate::server) struct WaitingBytes<C>(Arc<Mutex<Batch<C>>>);
 
+/// Whether a [`BatchedConnection`] sends without a pause.
+#[derive(Clone, Debug, Default)]
+pub(in crate::server) struct SustainedReads(Arc<AtomicBool>);
+
 #[derive(Debug)]
 struct Batch<C> {
     connection: C,
@@ -42,6 +56,22 @@ struct Batch<C> {
     written: usize,
     /// The number of bytes that may still be read in this turn.
     readable: usize,
+    /// The number of full turns without one for each other turn, up to [`SUSTAINED_TURNS`].
+    full_turns: usize,
+    /// The last full turn while its reads are sustained.
+    last_full: Option<Instant>,
+    sustained: SustainedReads,
+}
+
+impl SustainedReads {
+    /// Whether the connection sends without a pause. Changes only while the connection is used.
+    pub fn are_sustained(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, are_sustained: bool) {
+        self.0.store(are_sustained, Ordering::Relaxed);
+    }
 }
 
 impl<C> BatchedConnection<C> {
@@ -52,8 +82,16 @@ impl<C> BatchedConnection<C> {
             bytes: Vec::new(),
             written: 0,
             readable: READ_PER_TURN,
+            full_turns: 0,
+            last_full: None,
+            sustained: SustainedReads::default(),
         }));
         (Self(Arc::clone(&batch)), WaitingBytes(batch))
+    }
+
+    /// Whether the connection sends without a pause, for as long as it is used.
+    pub fn sustained_reads(&self) -> SustainedReads {
+        self.batch().sustained.clone()
     }
 
     fn batch(&self) -> MutexGuard<'_, Batch<C>> {
@@ -62,10 +100,11 @@ impl<C> BatchedConnection<C> {
 }
 
 impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
-    /// Writes the bytes, and ends the turn of the connection. Pending if the socket does not take all of them.
-    pub fn poll_write(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Writes the bytes, and ends the turn of the connection, which had a number of look-ups. Pending if the socket does not
+    /// take all of them.
+    pub fn poll_write(&self, look_ups: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        batch.readable = READ_PER_TURN;
+        batch.end_turn(look_ups, Instant::now);
         match batch.bytes.is_empty() {
             true => Poll::Ready(Ok(())),
             false => batch.poll_empty(context),
@@ -93,6 +132,35 @@ impl<C: AsyncRead + AsyncWrite + Unpin> WaitingBytes<C> {
             if !matches!(read, Poll::Ready(Ok(()))) || buffer.filled().is_empty() {
                 return;
             }
+        }
+    }
+}
+
+impl<C> Batch<C> {
+    /// Begins another turn after one with a number of look-ups.
+    fn end_turn(&mut self, look_ups: usize, now: impl Fn() -> Instant) {
+        let is_full = self.readable == 0 && look_ups < LOOK_UPS_OF_FULL_TURN;
+        self.readable = READ_PER_TURN;
+        if !is_full && self.full_turns == 0 {
+            return;
+        }
+        match &mut self.last_full {
+            None => {
+                self.full_turns = match is_full {
+                    true => self.full_turns + 1,
+                    false => self.full_turns.saturating_sub(1),
+                };
+                if self.full_turns == SUSTAINED_TURNS {
+                    self.last_full = Some(now());
+                    self.sustained.set(true);
+                }
+            }
+            Some(last_full) if is_full => *last_full = now(),
+            Some(last_full) if now().saturating_duration_since(*last_full) >= PAUSE => {
+                (self.full_turns, self.last_full) = (0, None);
+                self.sustained.set(false);
+            }
+            Some(_) => {}
         }
     }
 }
@@ -195,7 +263,6 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for BatchedConnection<C> {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::{Wake, Waker};
 
     use super::*;
@@ -277,7 +344,7 @@ mod tests {
     }
 
     fn poll_write(waiting: &WaitingBytes<Socket>) -> bool {
-        let written = waiting.poll_write(&mut Context::from_waker(Waker::noop()));
+        let written = waiting.poll_write(0, &mut Context::from_waker(Waker::noop()));
         written.is_ready()
     }
 
@@ -313,6 +380,32 @@ mod tests {
         let lengths: Vec<usize> = writes(&connection).iter().map(Vec::len).collect();
         assert_eq!(lengths, [5, MAX_WAITING + 1, MAX_WAITING, 4]);
         assert!(connection.batch().bytes.capacity() <= MAX_KEPT);
+    }
+
+    #[test]
+    fn reads_are_sustained_after_many_full_turns_until_a_pause() {
+        let (connection, _) = batched(&[]);
+        let sustained = connection.sustained_reads();
+        let (mut batch, begin) = (connection.batch(), Instant::now());
+        let mut turn = |is_full: bool, look_ups: usize, after: Duration| {
+            batch.readable = READ_PER_TURN - if is_full { READ_PER_TURN } else { 100 };
+            batch.end_turn(look_ups, || begin + after);
+            assert_eq!(batch.readable, READ_PER_TURN);
+            sustained.are_sustained()
+        };
+        let start = Duration::ZERO;
+        // Those of a busy data plane are full of look-ups.
+        for number in 0..3 * SUSTAINED_TURNS {
+            assert!(!turn(true, LOOK_UPS_OF_FULL_TURN, start), "{number}");
+        }
+        for number in 1..SUSTAINED_TURNS {
+            assert!(!turn(true, 1, start), "{number}");
+        }
+        assert!(!turn(false, 1, start) && !turn(true, 0, start) && turn(true, 0, start));
+        let just_before = PAUSE - Duration::from_millis(1);
+        assert!(turn(false, 0, just_before) && turn(true, 0, just_before));
+        assert!(turn(false, 0, PAUSE) && turn(false, 0, just_before * 2));
+        assert!(!turn(false, 0, PAUSE * 2) && !turn(true, 0, PAUSE * 2));
     }
 
     #[test]

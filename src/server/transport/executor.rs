@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use hyper::rt::Executor;
 use tokio::runtime::Handle;
 
+use crate::background;
 use crate::server::admission::turns::{Turn, Turns, yield_turn};
 
 /// Maximum number of requests that wait to be tried. Requests that the caller gives up wait, too, and do not count for
@@ -110,6 +111,7 @@ impl Untried {
                 return;
             };
             try_at_once(request, &self.turns);
+            background::yield_core();
             yield_turn().await;
         }
     }
@@ -139,6 +141,11 @@ impl RequestExecutor {
     /// Begins a turn of the connection.
     pub fn begin_turn(&self) {
         self.0.look_ups.store(0, Ordering::Relaxed);
+    }
+
+    /// The number of look-ups in this turn of the connection.
+    pub fn look_ups(&self) -> usize {
+        self.0.look_ups.load(Ordering::Relaxed)
     }
 
     /// Says how urgent the request is that is executed next.

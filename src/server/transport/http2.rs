@@ -11,18 +11,21 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::body::Body;
 use tonic::codegen::Service;
 
+use crate::background;
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::connections::{ConnectionEntry, EndReason};
 use crate::server::admission::turns::Turn;
-use crate::server::transport::batched_writes::{BatchedConnection, WaitingBytes};
+use crate::server::transport::batched_writes::{BatchedConnection, SustainedReads, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::{Connection, serve_each};
 use crate::server::transport::executor::RequestExecutor;
@@ -81,18 +84,84 @@ pub(in crate::server) async fn serve(
         let (bounds, turns) = (services.services.bounds(), connection.table().turns());
         let entry = Arc::clone(connection.peer().connection());
         let (connection, waiting) = BatchedConnection::new(connection);
+        let sustained = connection.sustained_reads();
+        let background = services.services.background();
         let http = http(limits, executor.clone());
         let serving = Serving {
             http: http.serve_connection(TokioIo::new(connection), services),
             waiting,
-            connection: entry,
+            connection: Arc::clone(&entry),
             executor,
             turn: Turn::of(turns),
         };
-        serve_connection_until(serving, lifetime, bounds, stop.clone())
+        let served = serve_connection_until(serving, lifetime, Arc::clone(&bounds), stop.clone());
+        let began = move || bounds.record(Bound::SustainedReads, &entry.address());
+        serve_at_priority(Box::pin(served), sustained, background, began)
     });
     let mut connections = connections.await;
     while connections.join_next().await.is_some() {}
+}
+
+/// What ends serving a connection at a priority.
+#[derive(Debug)]
+enum Served {
+    /// The connection has ended.
+    Whole,
+    /// Its priority is another now.
+    ToOtherPriority,
+}
+
+/// Serves on a connection: at low priority, on another runtime, as long as its reads are sustained. `began` is called when
+/// that begins.
+async fn serve_at_priority<F: Future<Output = ()> + Send + 'static>(
+    mut serving: Pin<Box<F>>,
+    sustained: SustainedReads,
+    background: Option<Handle>,
+    began: impl Fn(),
+) {
+    let Some(background) = background else {
+        return serving.await;
+    };
+    let usual = Handle::current();
+    while let Served::ToOtherPriority = serve_while(&mut serving, &sustained, None).await {
+        began();
+        let (sustained, usual) = (sustained.clone(), usual.clone());
+        let low = background.spawn(async move {
+            let served = serve_while(&mut serving, &sustained, Some(&usual)).await;
+            (served, serving)
+        });
+        // With this task, the other one ends, too.
+        match AbortOnDropHandle::new(low).await {
+            Ok((Served::ToOtherPriority, back)) => serving = back,
+            _ => return,
+        }
+    }
+}
+
+/// Serves on a connection while its reads are sustained, on a thread of low priority, whose tasks are those of the `usual`
+/// runtime nevertheless; or, without one, while its reads are not sustained.
+async fn serve_while<F: Future<Output = ()>>(
+    serving: &mut Pin<Box<F>>,
+    sustained: &SustainedReads,
+    usual: Option<&Handle>,
+) -> Served {
+    std::future::poll_fn(|context| {
+        let polled = match usual {
+            Some(usual) => {
+                let _entered = usual.enter();
+                let polled = serving.as_mut().poll(context);
+                background::yield_core();
+                polled
+            }
+            None => serving.as_mut().poll(context),
+        };
+        match polled {
+            Poll::Ready(()) => Poll::Ready(Served::Whole),
+            Poll::Pending if sustained.are_sustained() == usual.is_some() => Poll::Pending,
+            Poll::Pending => Poll::Ready(Served::ToOtherPriority),
+        }
+    })
+    .await
 }
 
 /// Serves on a connection until the caller closes it, the server ends it, or `stop` is cancelled.
@@ -198,7 +267,8 @@ impl Future for Serving {
         this.executor.begin_turn();
         let served = Pin::new(&mut this.http).poll(context);
         // If the socket does not take all, it wakes this task.
-        if let Poll::Ready(Err(error)) = this.waiting.poll_write(context) {
+        let look_ups = this.executor.look_ups();
+        if let Poll::Ready(Err(error)) = this.waiting.poll_write(look_ups, context) {
             return Poll::Ready(Err(error.into()));
         }
         served.map_err(Into::into)
@@ -231,5 +301,79 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
         let response = self.services.clone().call(request);
         self.executor.expect(response.priority());
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    fn one_thread() -> tokio::runtime::Runtime {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(1).enable_all().build().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_at_low_priority_as_long_as_its_reads_are_sustained() {
+        let background = one_thread();
+        let own = thread::current().id();
+        let turns = [false, true, true, false, false, true, false];
+        for (low, is_usual, times) in [
+            (Some(background.handle().clone()), [1, 1, 0, 0, 1, 1, 0], 2),
+            (None, [1; 7], 0),
+        ] {
+            let (sustained, threads) = (SustainedReads::default(), Arc::<Mutex<Vec<_>>>::default());
+            let began = AtomicUsize::new(0);
+            let serving = Box::pin({
+                let (sustained, threads) = (sustained.clone(), Arc::clone(&threads));
+                async move {
+                    for turn in turns {
+                        let is_own = thread::current().id() == own;
+                        // What it spawns has the usual priority.
+                        let task = tokio::spawn(async { thread::current().id() });
+                        threads.lock().unwrap().push((u8::from(is_own), task));
+                        sustained.set(turn);
+                        tokio::task::yield_now().await;
+                    }
+                }
+            });
+            let count = || {
+                began.fetch_add(1, Ordering::Relaxed);
+            };
+            serve_at_priority(serving, sustained, low, count).await;
+            let mut found = Vec::new();
+            let turns_had = std::mem::take(&mut *threads.lock().unwrap());
+            for (is_own, task) in turns_had {
+                found.push(is_own);
+                assert_eq!(task.await.unwrap(), own);
+            }
+            assert_eq!((found, began.into_inner()), (is_usual.to_vec(), times));
+        }
+        background.shutdown_background();
+    }
+
+    #[tokio::test]
+    async fn a_connection_at_low_priority_ends_with_its_task() {
+        let background = one_thread();
+        let sustained = SustainedReads::default();
+        sustained.set(true);
+        let (open, closed) = tokio::sync::oneshot::channel::<()>();
+        let serving = Box::pin(async move {
+            let _open = open;
+            std::future::pending::<()>().await;
+        });
+        let low = Some(background.handle().clone());
+        let task = tokio::spawn(serve_at_priority(serving, sustained, low, || {}));
+        while background.metrics().num_alive_tasks() == 0 {
+            tokio::task::yield_now().await;
+        }
+        task.abort();
+        let closed = tokio::time::timeout(Duration::from_secs(5), closed).await;
+        assert!(closed.expect("the connection is still open").is_err());
+        background.shutdown_background();
     }
 }

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 
-use super::reviewer::{ReviewError, Reviewer};
+use super::reviewer::{ReviewError, Reviewer, SMALL_REVIEW};
 use super::shares::AddressShares;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::Bound;
@@ -28,9 +28,7 @@ use crate::server::{BoundCounters, Limits};
 const PATH: &str = "/admit";
 /// Maximum size of a review, which has two versions of an object. API servers accept objects of 3 MiB.
 const MAX_REVIEW: u64 = 8 * 1024 * 1024;
-/// Reviews up to this size are read at once, which nearly all are.
-const SMALL_REVIEW: u64 = 128 * 1024;
-/// Maximum number of larger reviews that are in memory at once.
+/// Maximum number of reviews larger than [`SMALL_REVIEW`] that are in memory at once.
 const LARGE_REVIEWS: usize = 4;
 /// Maximum number of larger reviews of one address.
 const LARGE_PER_ADDRESS: usize = 3;
@@ -128,7 +126,7 @@ impl Handler {
         }
         // Held until the answer, because the review is in memory until then.
         let address = peer.connection().address();
-        let _large = match length > SMALL_REVIEW {
+        let _large = match length > SMALL_REVIEW as u64 {
             true => Some(self.large.begin(address).ok_or_else(|| {
                 let message = "too many large reviews at once";
                 refusal(StatusCode::SERVICE_UNAVAILABLE, message)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use tonic::Status;
 
 use super::counters::{ReviewCounters, ReviewOutcome};
@@ -38,6 +39,9 @@ const REBUILD_QUEUE: usize = 2;
 /// Maximum number of them of one address.
 const REBUILDS_PER_ADDRESS: usize = 2;
 
+/// Reviews up to this number of bytes are answered at once, which nearly all are.
+pub(super) const SMALL_REVIEW: usize = 128 * 1024;
+
 /// Answers AdmissionReviews from the current snapshot, on threads of its own.
 #[derive(Debug)]
 pub struct Reviewer {
@@ -50,6 +54,8 @@ pub struct Reviewer {
     pool: BlockingPool,
     /// For effects that need a world that is read from scratch, so that these do not delay the others.
     rebuilds: BlockingPool,
+    /// The turns of larger reviews. They use half of the threads at most, so that they do not delay the others.
+    large: Semaphore,
     /// The reviews in `pool` and in `rebuilds`: one address does not use up the queues.
     shares: [Arc<AddressShares>; 2],
     /// The kinds that may have an effect, before it is known which profiles there are.
@@ -110,6 +116,7 @@ impl Reviewer {
             reading: BlockingPool::new(threads, CONNECTIONS, MAX_TIME),
             pool: BlockingPool::new(threads, QUEUE, MAX_TIME),
             rebuilds: BlockingPool::new(1, REBUILD_QUEUE, MAX_TIME),
+            large: Semaphore::new((threads / 2).max(1)),
             // The pools bound the number in all.
             shares: [PER_ADDRESS, REBUILDS_PER_ADDRESS]
                 .map(|per_address| AddressShares::new(usize::MAX, per_address)),
@@ -135,10 +142,18 @@ impl Reviewer {
     ) -> Result<String, ReviewError> {
         let started = tokio::time::Instant::now();
         let end = started + time.unwrap_or(MAX_TIME).min(MAX_TIME);
-        let read = tokio::time::timeout_at(end, self.parse(text)).await;
         let late = |_| {
             ReviewError::NotRead("reading it took longer than the time for a review".to_owned())
         };
+        let _turn = match text.len() > SMALL_REVIEW {
+            true => Some(
+                tokio::time::timeout_at(end, self.large.acquire())
+                    .await
+                    .map_err(late)?,
+            ),
+            false => None,
+        };
+        let read = tokio::time::timeout_at(end, self.parse(text)).await;
         let review = read.map_err(late)??;
         let uid = review.uid.clone();
         let verdict = tokio::time::timeout_at(end, self.verdict(review, from)).await;

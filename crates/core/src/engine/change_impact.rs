@@ -165,8 +165,8 @@ impl Engine {
     }
 
     fn has_same_own_fields(&self, versions: Versions<'_>) -> bool {
-        let mut kinds = self.world().kinds().iter();
-        kinds.all(|kind| same_own_fields(&kind.profile, versions))
+        let kinds = self.world().kinds().iter();
+        same_own_fields(kinds.map(|kind| &*kind.profile), versions)
     }
 
     /// The policies that target an object by name, each with the number of its kind.
@@ -284,8 +284,8 @@ impl Engine {
             && self.world().kinds().iter().all(|kind| {
                 same_annotation(&kind.profile, before, now)
                     && same_weight(&kind.profile, before, now)
-                    && same_own_fields(&kind.profile, (Some(before), Some(now)))
             })
+            && self.has_same_own_fields((Some(before), Some(now)))
     }
 }
 
@@ -310,9 +310,13 @@ fn same_weight(profile: &Profile, before: &StoredObject, now: &StoredObject) -> 
     names.all(|name| before.object.annotations.get(name) == now.object.annotations.get(name))
 }
 
-/// Whether two versions have the same own fields (specification 6.4).
-fn same_own_fields(profile: &Profile, (before, now): Versions<'_>) -> bool {
-    if profile.own_fields.is_empty() {
+/// Whether two versions have the same own fields of some kinds (specification 6.4).
+fn same_own_fields<'p>(
+    profiles: impl Iterator<Item = &'p Profile>,
+    (before, now): Versions<'_>,
+) -> bool {
+    let mut fields = profiles.flat_map(|profile| &profile.own_fields).peekable();
+    if fields.peek().is_none() {
         return true;
     }
     let rules = |version: &StoredObject| match &version.projection {
@@ -326,12 +330,12 @@ fn same_own_fields(profile: &Profile, (before, now): Versions<'_>) -> bool {
         .map(|version| rules(version))
         .max();
     let bodies = versions.map(|version| version.map(|version| version.object.body.value()));
-    profile.own_fields.iter().all(|field| {
+    fields.all(|field| {
         let mut scopes = std::iter::once(None).chain((0..rules.unwrap_or_default()).map(Some));
         scopes.all(|rule| {
             let [before, now] = bodies.each_ref().map(|body| {
                 let value = at_path(body.as_ref()?, &field.object, rule);
-                value.filter(|value| !is_unset(Some(value))).cloned()
+                value.filter(|value| !is_unset(Some(value)))
             });
             before == now
         })
