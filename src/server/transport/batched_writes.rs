@@ -26,7 +26,8 @@ const MAX_KEPT: usize = 2 * 1024;
 const READ_PER_TURN: usize = 16 * 1024;
 /// Number of look-ups with which a full turn is that of a busy data plane: on average, they may have 1 KiB each.
 const LOOK_UPS_OF_FULL_TURN: usize = READ_PER_TURN / 1_024;
-/// Number of full turns, without one for each other turn, with which a connection sends without a pause: 1 MiB in sequence.
+/// Number of full turns, less one for each other turn, after which a connection counts as sending without a pause: 1 MiB in
+/// sequence.
 const SUSTAINED_TURNS: usize = 64;
 /// A connection pauses if it has no full turn for as long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -56,7 +57,7 @@ struct Batch<C> {
     written: usize,
     /// The number of bytes that may still be read in this turn.
     readable: usize,
-    /// The number of full turns without one for each other turn, up to [`SUSTAINED_TURNS`].
+    /// The number of full turns, less one for each other turn, up to [`SUSTAINED_TURNS`].
     full_turns: usize,
     /// The last full turn while its reads are sustained.
     last_full: Option<Instant>,

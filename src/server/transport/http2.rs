@@ -138,8 +138,8 @@ async fn serve_at_priority<F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// Serves on a connection while its reads are sustained, on a thread of low priority, whose tasks are those of the `usual`
-/// runtime nevertheless; or, without one, while its reads are not sustained.
+/// Serves on a connection while its reads are not sustained. With the `usual` runtime: on a thread of low priority while
+/// they are; the tasks and timers of the connection are those of the usual runtime even then.
 async fn serve_while<F: Future<Output = ()>>(
     serving: &mut Pin<Box<F>>,
     sustained: &SustainedReads,
