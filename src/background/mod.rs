@@ -83,7 +83,7 @@ pub fn spawn_blocking<T: Send + 'static>(
 /// did. Long work of low priority calls this at each of its steps.
 ///
 /// Linux lets a thread finish its slice although one of usual priority is woken, and ends a slice at a tick of its clock,
-/// which is 4 ms with many kernels. A thread that yields gives up its next slice, too, so it must not yield too often.
+/// which is 4 ms with many kernels. A thread that yields gives up the rest of its slice, so it must not yield too often.
 pub fn yield_core() {
     let Some(last) = YIELDED.get() else { return };
     let now = cpu_time();

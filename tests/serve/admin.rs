@@ -292,6 +292,17 @@ pub async fn metrics_of(socket: &Path) -> String {
     reply.await.unwrap().1
 }
 
+/// Waits until a line is among the metrics.
+pub async fn until_metric(socket: &Path, line: &str) {
+    for _ in 0..200 {
+        if metrics_of(socket).await.lines().any(|other| other == line) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no `{line}` in {}", metrics_of(socket).await);
+}
+
 /// What `call_every_method` calls, by service and method.
 const CALLED_ONCE: [(&str, &str); 15] = [
     ("policies", "BatchGetEffectivePolicies"),

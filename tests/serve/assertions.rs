@@ -1,12 +1,11 @@
 //! Assertions of a server: checked after each change, and on request.
 
-use std::path::Path;
 use std::time::Duration;
 
 use entail::api::v1;
 use v1::assertion_result::Outcome;
 
-use super::admin::metrics_of;
+use super::admin::{metrics_of, until_metric};
 use super::server::{Running, policies, start};
 
 const ASSERTION: &str = "---
@@ -17,17 +16,6 @@ spec:
   policies: {a: APolicy.p.example}
   expect: {cel: 'a.marker <= 5'}
 ";
-
-/// Waits until a line is among the metrics.
-async fn until_metric(socket: &Path, line: &str) {
-    for _ in 0..200 {
-        if metrics_of(socket).await.lines().any(|other| other == line) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("no `{line}` in {}", metrics_of(socket).await);
-}
 
 async fn check(running: &Running, request: v1::CheckAssertionsRequest) -> v1::AssertionResult {
     let reply = running.insight().check_assertions(request).await.unwrap();
