@@ -15,10 +15,11 @@ use super::stream_state::Position;
 /// An etag, as a number.
 pub(super) type EtagBits = u128;
 
-/// Memory for the positions that are kept, in bytes for each path of the snapshot: enough for some dozens of positions of
+/// Memory for the positions that are kept, in bytes for each path of the snapshot: enough for two dozen positions of
 /// all paths. It limits how far back a stream can resume once its content has changed, and does not depend on the number
-/// of publications without changes.
-const BYTES_OF_PATH: usize = 4 * 1024;
+/// of publications without changes. A caller that follows many selections fills it, so that it is a part of what a server
+/// keeps after an attack.
+const BYTES_OF_PATH: usize = 2 * 1024;
 
 /// Memory for the positions of small snapshots, in bytes.
 const MIN_BYTES: usize = 2 * 1024 * 1024;
@@ -245,8 +246,8 @@ mod tests {
             }
             history.positions().by_key.len()
         };
-        assert_eq!([0, 1_000, 2_048, 1_000_000].map(kept), [2, 3, 8, 32]);
-        history.fit(2_048);
+        assert_eq!([0, 2_000, 4_096, 1_000_000].map(kept), [2, 3, 8, 32]);
+        history.fit(4_096);
         assert_eq!(
             history.positions().by_key.len(),
             8,
