@@ -20,7 +20,7 @@ use crate::target::Target;
 /// No attack takes longer.
 const LONGEST: Duration = Duration::from_secs(20);
 /// How long the server may take to return to its memory and to its state after an attack. Its allocator gives back what
-/// has been free for ten seconds.
+/// has been free for a second.
 const RECOVERY: Duration = Duration::from_secs(15);
 
 /// What an attack reports: what it did, or what it found to be wrong.
