@@ -322,7 +322,7 @@ impl AnswerEncoder {
         if let Some((_, part)) = self.parts.get(&key) {
             return part.clone();
         }
-        let answer = self.answer(world, automaton, key)?;
+        let (key, answer) = self.answers(world, automaton, &[key]).pop()?;
         self.keep(key, answer)
     }
 
@@ -341,8 +341,11 @@ impl AnswerEncoder {
         let share = keys.len().div_ceil(threads).max(MIN_ANSWERS_PER_THREAD);
         let this = &*self;
         let answered = |chunk: &[ChainStateKey]| -> Vec<(ChainStateKey, AnswerLookup)> {
-            let answer = |&key: &ChainStateKey| Some((key, this.answer(world, automaton, key)?));
-            chunk.iter().filter_map(answer).collect()
+            // The paths of a chain state above the effective level and those at it.
+            let pairs = chunk.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+            pairs
+                .flat_map(|keys| this.answers(world, automaton, keys))
+                .collect()
         };
         let answers = thread::scope(|scope| {
             let (first, others) = keys.split_at(share.min(keys.len()));
@@ -364,33 +367,46 @@ impl AnswerEncoder {
         }
     }
 
-    /// Returns the answer of a chain state: the one before the rebuild, or a new one.
-    fn answer(
+    /// Returns the answers of a chain state: those before the rebuild, or new ones. Their policies are merged once.
+    fn answers(
         &self,
         world: &World,
         automaton: &Automaton,
-        key: ChainStateKey,
-    ) -> Option<AnswerLookup> {
-        let (number, chain_state, inherited_only) = key;
-        let kind = world.kinds().get(number)?;
-        let chain = match automaton.chain(number, chain_state, inherited_only) {
-            Ok(chain) => chain?,
-            Err(error) => {
-                kind.fail(error);
-                return None;
+        keys: &[ChainStateKey],
+    ) -> Vec<(ChainStateKey, AnswerLookup)> {
+        let mut folded = None;
+        let mut found = Vec::with_capacity(keys.len());
+        for (place, &key) in (1..).zip(keys) {
+            let (number, chain_state, inherited_only) = key;
+            let Some(kind) = world.kinds().get(number) else {
+                continue;
+            };
+            let chain = match automaton.chain(number, chain_state, inherited_only) {
+                Ok(Some(chain)) => chain,
+                Ok(None) => continue,
+                Err(error) => {
+                    kind.fail(error);
+                    continue;
+                }
+            };
+            let answer_key = world.answer_key(kind, &chain);
+            if let Some((known, part)) = self.before.get_key_value(&answer_key) {
+                let cached = AnswerLookup::Cached(Arc::clone(known), part.clone());
+                found.push((key, cached));
+                continue;
             }
-        };
-        let answer_key = world.answer_key(kind, &chain);
-        if let Some((known, part)) = self.before.get_key_value(&answer_key) {
-            return Some(AnswerLookup::Cached(Arc::clone(known), part.clone()));
+            let this = folded.take();
+            let this = this.unwrap_or_else(|| world.fold_chain(kind, &chain));
+            folded = (place < keys.len()).then(|| this.clone());
+            let (effective, spec) = world.answer_json(kind, &chain, this);
+            let policy = &kind.profile().policy;
+            let part = (spec.is_some() || !effective.is_empty()).then(|| {
+                let message = effective_policy_with_spec(policy, &effective, spec);
+                encode(policy.clone(), message)
+            });
+            found.push((key, AnswerLookup::Merged(answer_key, part)));
         }
-        let (effective, spec) = world.answer_json(kind, &chain);
-        let policy = &kind.profile().policy;
-        let part = (spec.is_some() || !effective.is_empty()).then(|| {
-            let message = effective_policy_with_spec(policy, &effective, spec);
-            encode(policy.clone(), message)
-        });
-        Some(AnswerLookup::Merged(answer_key, part))
+        found
     }
 
     /// Stores an answer.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::server::Limits;
+use crate::server::admission::addresses::Addresses;
 use crate::server::admission::bounds::{Bound, BoundCounters};
 use crate::server::admission::concurrency::{BusyConnections, Permits};
 use crate::server::admission::held_bytes::{ConnectionBytes, HeldBytes};
@@ -108,7 +109,7 @@ pub(in crate::server) enum EndReason {
 
 /// How far a connection has come. The order is the one in which connections give way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Progress {
+pub(super) enum Progress {
     /// Accepted: no HTTP/2 preface yet.
     Silent = 0,
     /// Ready for requests: none yet.
@@ -120,19 +121,22 @@ enum Progress {
 }
 
 type Fingerprint = [u8; 32];
-type Entries = BTreeMap<u64, Arc<ConnectionEntry>>;
+/// Connections by number: the oldest has the lowest.
+pub(super) type Entries = BTreeMap<u64, Arc<ConnectionEntry>>;
 
 #[derive(Debug, Default)]
 struct Table {
     next_id: u64,
-    count: usize,
-    addresses: BTreeMap<ClientAddress, Entries>,
+    addresses: Addresses,
     certificates: BTreeMap<Fingerprint, usize>,
-    /// Connections without an HTTP/2 preface; the oldest has the lowest number.
+    /// Connections without an HTTP/2 preface.
     silent: Entries,
 }
 
 impl ClientAddress {
+    /// The first one in order.
+    pub const LEAST: Self = Self::Ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+
     /// Returns the address that connections from `ip` count for.
     pub fn of(ip: IpAddr) -> Self {
         Self::Ip(match ip.to_canonical() {
@@ -204,6 +208,18 @@ impl ConnectionEntry {
         Self::new(of, limits, &HeldBytes::new(limits), busy)
     }
 
+    /// Creates an entry with a number and an address that is in no table.
+    #[cfg(test)]
+    pub fn numbered(id: u64, address: ClientAddress, limits: &Limits) -> Arc<Self> {
+        let held = HeldBytes::new(limits);
+        Self::new((id, address), limits, &held, &Arc::default())
+    }
+
+    /// Returns its number. Later connections have higher ones.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Returns where the connection comes from.
     pub fn address(&self) -> ClientAddress {
         self.address
@@ -214,12 +230,16 @@ impl ConnectionEntry {
         self.progress.load(Ordering::Relaxed) == Progress::Silent as u8
     }
 
+    /// Reports whether the connection has sent a request.
+    pub fn has_called(&self) -> bool {
+        self.progress.load(Ordering::Relaxed) == Progress::Called as u8
+    }
+
     /// Reports whether the connection has no request in progress and has sent none lately: for two ticks of [`HeldBytes`],
     /// or since it was accepted a second ago. Requests whose message has not arrived, probes and reflection are not in
     /// progress.
     pub fn is_quiet(&self) -> bool {
-        let has_called = self.progress.load(Ordering::Relaxed) == Progress::Called as u8;
-        let has_called_lately = if has_called {
+        let has_called_lately = if self.has_called() {
             let called_at = self.called_at.load(Ordering::Relaxed);
             self.bytes.tick().wrapping_sub(called_at) < QUIET_TICKS
         } else {
@@ -229,13 +249,24 @@ impl ConnectionEntry {
         !has_called_lately && self.requests.in_use() + self.watches.in_use() == 0
     }
 
+    /// Remembers that the HTTP/2 preface has arrived. Returns whether it had not.
+    pub(super) fn ready(&self) -> bool {
+        let ready = self.progress.compare_exchange(
+            Progress::Silent as u8,
+            Progress::Ready as u8,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        ready.is_ok()
+    }
+
     /// Remembers that the connection has sent a request.
     pub fn called(&self) {
         let tick = self.bytes.tick();
         if self.called_at.load(Ordering::Relaxed) != tick {
             self.called_at.store(tick, Ordering::Relaxed);
         }
-        if self.progress.load(Ordering::Relaxed) != Progress::Called as u8 {
+        if !self.has_called() {
             self.progress
                 .store(Progress::Called as u8, Ordering::Relaxed);
         }
@@ -262,7 +293,7 @@ impl ConnectionEntry {
 
     /// Returns the place in the order in which connections give way. Requests for health do not
     /// count: streams of them never end.
-    fn rank(&self, arrival: Duration) -> Progress {
+    pub(super) fn rank(&self, arrival: Duration) -> Progress {
         if self.requests.in_use() + self.watches.in_use() > 0 {
             return Progress::Busy;
         }
@@ -300,7 +331,7 @@ impl ConnectionTable {
 
     /// Returns the number of connections.
     pub fn count(&self) -> usize {
-        self.lock().count
+        self.lock().addresses.count()
     }
 
     /// Adds a connection. Another one gives way if there is no room. Returns `None` if none can.
@@ -326,9 +357,7 @@ impl ConnectionTable {
         let of = (table.next_id, address);
         let entry = ConnectionEntry::new(of, &self.limits, &self.bytes, &self.busy);
         table.next_id += 1;
-        table.count += 1;
-        let of_address = table.addresses.entry(address).or_default();
-        of_address.insert(entry.id, Arc::clone(&entry));
+        table.addresses.insert(&entry);
         table.silent.insert(entry.id, Arc::clone(&entry));
         drop(table);
         Some(ConnectionTicket {
@@ -353,7 +382,7 @@ impl ConnectionTable {
     /// Ends the connections whose callers do not read a reply. `tick` is the time of [`HeldBytes`].
     pub(in crate::server) fn end_unread(&self, tick: u32) {
         let table = self.lock();
-        let entries = table.addresses.values().flat_map(BTreeMap::values);
+        let entries = table.addresses.iter();
         for entry in entries.filter(|entry| entry.bytes.has_unread(tick)) {
             entry.end(EndReason::Unread);
             self.bounds.record(Bound::ReplyUnread, &entry.address);
@@ -376,54 +405,32 @@ impl Table {
     /// # Errors
     /// Returns the limit that is reached if no connection can give way.
     fn victim(
-        &self,
+        &mut self,
         address: ClientAddress,
         sizes: ConnectionLimits,
     ) -> Result<Option<Arc<ConnectionEntry>>, Bound> {
-        let own = self.addresses.get(&address);
-        let own_count = own.map_or(0, BTreeMap::len);
-        if own_count >= sizes.per_client && address != ClientAddress::UnixSocket {
-            let own = own.into_iter().flat_map(BTreeMap::values);
-            let victim = first_to_go(own, Progress::Called, sizes.arrival);
+        let arrival = sizes.arrival;
+        if self.addresses.count_of(address) >= sizes.per_client
+            && address != ClientAddress::UnixSocket
+        {
+            let victim = self.addresses.first_of(address, arrival);
             return victim.map(Some).ok_or(Bound::ConnectionsOfClient);
         }
-        if self.count < sizes.total {
+        if self.addresses.count() < sizes.total {
             return Ok(None);
         }
         if let Some((_, oldest)) = self.silent.first_key_value()
-            && oldest.rank(sizes.arrival) == Progress::Silent
+            && oldest.rank(arrival) == Progress::Silent
         {
             return Ok(Some(Arc::clone(oldest)));
         }
-        let all = self.addresses.values();
-        let largest = all.clone().map(BTreeMap::len).max().unwrap_or_default();
-        let candidates = all.filter(|entries| entries.len() == largest);
-        let candidates = candidates.flat_map(BTreeMap::values);
-        // Requests in progress are broken off only for an address with fewer connections.
-        let most = match largest > own_count + 1 {
-            true => Progress::Busy,
-            false => Progress::Called,
-        };
-        // Where these have too few for that, idle connections of all addresses with more than the new one's give way.
-        let victim = first_to_go(candidates, most, sizes.arrival).or_else(|| {
-            let more = self.addresses.values();
-            let more = more.filter(|entries| entries.len() > own_count);
-            let idle = more.flat_map(BTreeMap::values);
-            first_to_go(idle, Progress::Called, sizes.arrival)
-        });
+        let victim = self.addresses.first_for(address, arrival);
         victim.map(Some).ok_or(Bound::Connections)
     }
 
     fn remove(&mut self, entry: &ConnectionEntry, certificate: Option<&Fingerprint>) {
         self.silent.remove(&entry.id);
-        if let Some(entries) = self.addresses.get_mut(&entry.address)
-            && entries.remove(&entry.id).is_some()
-        {
-            self.count -= 1;
-            if entries.is_empty() {
-                self.addresses.remove(&entry.address);
-            }
-        }
+        self.addresses.remove(entry);
         if let Some(fingerprint) = certificate
             && let Some(count) = self.certificates.get_mut(fingerprint)
         {
@@ -433,26 +440,6 @@ impl Table {
             }
         }
     }
-}
-
-/// Returns the connection that gives way first: the oldest of the lowest rank up to `most`.
-fn first_to_go<'e>(
-    entries: impl Iterator<Item = &'e Arc<ConnectionEntry>>,
-    most: Progress,
-    arrival: Duration,
-) -> Option<Arc<ConnectionEntry>> {
-    let mut found: Option<(Progress, &Arc<ConnectionEntry>)> = None;
-    for entry in entries {
-        let rank = entry.rank(arrival);
-        let order = (rank, entry.id);
-        if rank <= most && found.is_none_or(|(lowest, first)| order < (lowest, first.id)) {
-            found = Some((rank, entry));
-        }
-        if rank == Progress::Silent {
-            break;
-        }
-    }
-    found.map(|(_, entry)| Arc::clone(entry))
 }
 
 impl ConnectionTicket {
@@ -482,14 +469,10 @@ impl ConnectionTicket {
     /// Remembers that the HTTP/2 preface has arrived.
     pub fn ready(&self) {
         let entry = &self.entry;
-        let ready = entry.progress.compare_exchange(
-            Progress::Silent as u8,
-            Progress::Ready as u8,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        if ready.is_ok() {
-            self.table.lock().silent.remove(&entry.id);
+        if entry.ready() {
+            let mut table = self.table.lock();
+            table.silent.remove(&entry.id);
+            table.addresses.ready(entry);
         }
     }
 
@@ -549,7 +532,7 @@ mod tests {
         assert_eq!(table.count(), 2);
         drop((busy, new));
         let table = table.lock();
-        assert!(table.addresses.is_empty() && table.silent.is_empty());
+        assert!(table.addresses.iter().next().is_none() && table.silent.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Admission of connections and requests: limits, permits, deadlines and the pool for blocking work.
 
+mod addresses;
 pub(in crate::server) mod blocking_pool;
 pub(in crate::server) mod bounds;
 pub(in crate::server) mod concurrency;

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -191,6 +191,11 @@ async fn serve_connection_until(
                     return;
                 }
                 EndReason::Evicted if lifetime.connection.is_silent() => return,
+                // Of thousands that are evicted in a second, as many would wait.
+                EndReason::Evicted if !lifetime.connection.has_called() => {
+                    serving.as_mut().end_at_once();
+                    return;
+                }
                 EndReason::Evicted | EndReason::Unread => EVICTION_GRACE,
                 EndReason::CertificateExpired => {
                     bounds.record(Bound::CertificateExpired, &address);
@@ -252,6 +257,14 @@ impl Serving {
     /// Tells the caller that the server takes no more requests; completes with the ones in progress.
     fn graceful_shutdown(mut self: Pin<&mut Self>) {
         Pin::new(&mut self.http).graceful_shutdown();
+    }
+
+    /// Tells a caller without requests that the server takes none, and closes the connection without waiting.
+    fn end_at_once(mut self: Pin<&mut Self>) {
+        self.as_mut().graceful_shutdown();
+        let _without_requests =
+            Pin::new(&mut self.http).poll(&mut Context::from_waker(Waker::noop()));
+        self.waiting.close();
     }
 }
 

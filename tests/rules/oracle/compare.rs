@@ -310,7 +310,8 @@ pub fn losses(world: &World) -> Vec<String> {
             let name = &kind.profile().policy.kind;
             let explained = entail.explain(kind, &chain);
             let answer = entail.answer(kind, &chain);
-            let (_, written) = entail.answer_json(kind, &chain);
+            let folded = entail.fold_chain(kind, &chain);
+            let (_, written) = entail.answer_json(kind, &chain, folded);
             if written != answer.spec.as_ref().map(ToString::to_string) {
                 wrong.push(format!(
                     "seed {}: {path}: {name} is written otherwise",

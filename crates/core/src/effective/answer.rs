@@ -7,40 +7,50 @@ use crate::merge::{FoldDetail, FoldResult, fold};
 use crate::model::{EffectivePolicy, NodeKey, Origin, Outcome, PolicyRef, RejectedPolicy, Unit};
 use crate::profile::PolicyClass;
 
+/// The effective policy of a kind on a chain, without what depends on whether its paths reach the effective level.
+#[derive(Clone, Debug)]
+pub struct FoldedChain {
+    effective: EffectivePolicy,
+    text: Option<String>,
+}
+
 impl World {
     /// Computes the effective policy of a kind on the paths that have this chain.
     pub fn answer(&self, kind: &PolicyKind, chain: &AttachmentChain) -> EffectivePolicy {
-        self.answer_with(kind, chain, FoldDetail::Rules).0
+        let folded = self.compute(kind, chain, FoldDetail::Rules);
+        self.complete(kind, chain, folded.effective)
     }
 
-    /// Computes the effective policy with its spec as text: compact JSON with sorted keys. The `spec` of
+    /// Computes what the paths of a chain at the effective level and those above it have in common.
+    pub fn fold_chain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> FoldedChain {
+        self.compute(kind, chain, FoldDetail::Text)
+    }
+
+    /// The effective policy that a chain results in, with its spec as text: compact JSON with sorted keys. The `spec` of
     /// the returned policy is empty.
     pub fn answer_json(
         &self,
         kind: &PolicyKind,
         chain: &AttachmentChain,
+        folded: FoldedChain,
     ) -> (EffectivePolicy, Option<String>) {
-        let (mut effective, text) = self.answer_with(kind, chain, FoldDetail::Text);
+        let mut effective = self.complete(kind, chain, folded.effective);
         let spec = effective.spec.take();
-        (effective, text.or(spec.map(|spec| spec.to_string())))
+        (effective, folded.text.or(spec.map(|spec| spec.to_string())))
     }
 
-    fn answer_with(
+    /// Adds what depends on where the paths of a chain end.
+    fn complete(
         &self,
         kind: &PolicyKind,
         chain: &AttachmentChain,
-        detail: FoldDetail,
-    ) -> (EffectivePolicy, Option<String>) {
+        mut effective: EffectivePolicy,
+    ) -> EffectivePolicy {
         let unknown = kind.unknown(chain, &self.topology);
-        let is_known = !chain.is_unknown() && !kind.is_unprofiled();
-        let (mut effective, text) = match is_known {
-            true => self.compute(kind, chain, detail),
-            false => (EffectivePolicy::default(), None),
-        };
         effective.inherited_only = chain.inherited_only;
         // Both stand beside a result (specification 2.5, 2.8, 5.7).
         effective.unknown = super::unknown::both(effective.unknown, unknown);
-        if is_known && !chain.inherited_only {
+        if is_known(kind, chain) && !chain.inherited_only {
             effective.rejected.extend(kind.rejected(chain));
             effective.rejected.sort();
             let same = |a: &mut RejectedPolicy, b: &mut RejectedPolicy| {
@@ -50,10 +60,23 @@ impl World {
         } else {
             effective.rejected.clear();
         }
-        (effective, text)
+        effective
     }
 
     fn compute(
+        &self,
+        kind: &PolicyKind,
+        chain: &AttachmentChain,
+        detail: FoldDetail,
+    ) -> FoldedChain {
+        let (effective, text) = match is_known(kind, chain) {
+            true => self.fold(kind, chain, detail),
+            false => (EffectivePolicy::default(), None),
+        };
+        FoldedChain { effective, text }
+    }
+
+    fn fold(
         &self,
         kind: &PolicyKind,
         chain: &AttachmentChain,
@@ -78,6 +101,11 @@ impl World {
             }
         }
     }
+}
+
+/// Whether an effective policy can be computed.
+fn is_known(kind: &PolicyKind, chain: &AttachmentChain) -> bool {
+    !chain.is_unknown() && !kind.is_unprofiled()
 }
 
 impl PolicyKind {

@@ -33,6 +33,7 @@ pub(crate) mod waypoints;
 
 pub use acting::ActingObjects;
 pub(crate) use acting::AnswerSources;
+pub use answer::FoldedChain;
 pub use answer_key::{AnswerKey, SharedGroups};
 pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::{AttachedPolicy, NodeAttachments};

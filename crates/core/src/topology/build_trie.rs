@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use super::edge_label::EdgeLabel;
 use super::mesh::MeshRoot;
 use super::trie::{PathTrie, TrieNodeId, TrieRoot};
-use super::{BackendNode, ListenerNode, RootController, RootKind, RuleNode, Topology};
+use super::{BackendNode, ListenerNode, NodeId, RootController, RootKind, RuleNode, Topology};
 use crate::model::{GroupKind, Level, Str};
 
 /// The roots whose paths below a route are the same: each has a subtree of its own.
@@ -27,7 +27,12 @@ struct TrieBuilder<'t> {
     trie: PathTrie,
     /// The subtrees that were added, by the index of the route.
     added: HashMap<(Below, usize), TrieNodeId, rustc_hash::FxBuildHasher>,
+    /// The subtrees of the backends of the route that is added: its rules often have the same.
+    backends: HashMap<BackendKey<'t>, TrieNodeId, rustc_hash::FxBuildHasher>,
 }
+
+/// What the subtree of a backend depends on: its node, that of its backendRefs, and its ports.
+type BackendKey<'t> = (NodeId, Option<NodeId>, &'t [(u16, NodeId)]);
 
 impl Topology {
     /// Builds the trie of all paths.
@@ -38,6 +43,7 @@ impl Topology {
             kinds: &kinds,
             trie: PathTrie::default(),
             added: HashMap::default(),
+            backends: HashMap::default(),
         };
         builder.classes();
         builder.gateways();
@@ -92,6 +98,7 @@ impl Topology {
             kinds: &kinds,
             trie,
             added: HashMap::default(),
+            backends: HashMap::default(),
         };
         let routes = routes.iter();
         let added = routes
@@ -204,6 +211,8 @@ impl<'t> TrieBuilder<'t> {
         }
         let topology = self.topology;
         let route = topology.routes.get(index);
+        // A rule can lead to further routes.
+        let of_other = std::mem::take(&mut self.backends);
         let mut below = Vec::new();
         for (number, rule) in (0_u32..).zip(route.iter().flat_map(|route| &route.rules)) {
             let id = self.rule(rule, root);
@@ -215,9 +224,10 @@ impl<'t> TrieBuilder<'t> {
             );
         }
         let node = route.map(|route| route.node);
-        let node = node.unwrap_or(super::NodeId(u32::MAX));
+        let node = node.unwrap_or(NodeId(u32::MAX));
         let id = self.trie.add((node, Level::Route), &below);
         self.added.insert((root, index), id);
+        self.backends = of_other;
         id
     }
 
@@ -247,6 +257,19 @@ impl<'t> TrieBuilder<'t> {
     }
 
     fn backend(&mut self, backend: &'t BackendNode) -> (EdgeLabel<'t>, TrieNodeId) {
+        let of: BackendKey<'_> = (backend.node, backend.reference, &backend.ports);
+        let known = self.backends.get(&of).copied();
+        let id = known.unwrap_or_else(|| {
+            let id = self.new_backend(backend);
+            self.backends.insert(of, id);
+            id
+        });
+        let key = &self.topology.key(backend.node).object;
+        let label = EdgeLabel::Backend(self.short(&key.kind), &key.namespace, &key.name);
+        (label, id)
+    }
+
+    fn new_backend(&mut self, backend: &'t BackendNode) -> TrieNodeId {
         let mut below = Vec::with_capacity(backend.ports.len());
         for &(port, node) in &backend.ports {
             let id = self.trie.add((node, Level::BackendPort), &[]);
@@ -256,8 +279,6 @@ impl<'t> TrieBuilder<'t> {
         if let Some(reference) = backend.reference {
             self.trie.add_reference(id, reference);
         }
-        let key = &self.topology.key(backend.node).object;
-        let label = EdgeLabel::Backend(self.short(&key.kind), &key.namespace, &key.name);
-        (label, id)
+        id
     }
 }

@@ -222,7 +222,7 @@ impl Topology {
             change.trie_now = Some(subtree);
         }
         for before in changes.iter().filter_map(|change| change.trie_before) {
-            let nodes = trie.subtree(before).len();
+            let nodes = trie.count_below(before);
             trie.leave(nodes);
         }
         let listeners = topology.change_lists(&changes)?;

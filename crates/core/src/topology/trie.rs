@@ -13,7 +13,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashSet};
 use rpds::RedBlackTreeMapSync;
 
 use super::edge_label::{self, EdgeLabel, each_label};
@@ -629,16 +629,16 @@ impl PathTrie {
         Some(edge.node)
     }
 
-    /// The trie nodes at a trie node and below it, in a tree without shared parts.
-    pub fn subtree(&self, id: TrieNodeId) -> Vec<TrieNodeId> {
-        let mut found = vec![id];
-        let mut next = 0;
-        while let Some(&id) = found.get(next) {
+    /// The number of trie nodes at a trie node and below it, each once.
+    pub(super) fn count_below(&self, id: TrieNodeId) -> usize {
+        let mut found: HashSet<TrieNodeId> = HashSet::from_iter([id]);
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
             let node = self.nodes.get(id.index());
-            found.extend(node.into_iter().flat_map(|node| self.below(node)));
-            next += 1;
+            let below = node.into_iter().flat_map(|node| self.below(node));
+            next.extend(below.filter(|id| found.insert(*id)));
         }
-        found
+        found.len()
     }
 
     /// Records that no path leads to some trie nodes any more.
