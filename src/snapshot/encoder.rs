@@ -9,6 +9,7 @@ use std::thread;
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
+use super::part_table::{ChainStateKey, PartTable};
 use super::{KindAnswer, Parts, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
@@ -17,13 +18,10 @@ use entail_core::effective::{AnswerKey, SharedGroups, World};
 use entail_core::engine::{Automaton, ChainStateId, Engine, StateId};
 use entail_core::model::{ChunkedVec, GroupKind, InternalError};
 
-/// Index of a kind, its chain state, and whether the path is above the effective level.
-type ChainStateKey = (usize, ChainStateId, bool);
-
 /// The encoded answers of a world.
 #[derive(Debug, Default)]
 pub struct AnswerEncoder {
-    parts: HashMap<ChainStateKey, (Arc<AnswerKey>, Option<Arc<KindAnswer>>)>,
+    parts: PartTable,
     /// The answers before the world was rebuilt.
     before: HashMap<Arc<AnswerKey>, Option<Arc<KindAnswer>>>,
     /// The groups of the keys in `parts`.
@@ -85,7 +83,8 @@ impl AnswerEncoder {
     /// are reused.
     pub(super) fn encode_all(&mut self, world: &World, automaton: &Automaton) {
         let known = std::mem::take(&mut self.parts);
-        self.before = known.into_values().collect();
+        self.before = known.iter().cloned().collect();
+        drop(known);
         // Kept until the end, so that equal answers stay the same object.
         let previous = std::mem::take(&mut self.bodies);
         self.answer_all(world, automaton);

@@ -8,6 +8,7 @@ mod assertion_memo;
 mod cell;
 mod encoder;
 mod in_progress;
+mod part_table;
 mod reply_tail;
 mod snapshot_builder;
 

@@ -63,6 +63,13 @@ impl<'a> EdgeLabel<'a> {
         }
     }
 
+    /// The number of bytes of the encoded label.
+    pub fn length(&self) -> usize {
+        let (_, parts) = self.parts();
+        let texts = parts.map(|part| part.len() + 1).iter().sum();
+        1 + self.number().map_or(texts, |_| size_of::<u32>())
+    }
+
     /// Appends the encoded label. Each string ends with a slash, which no string contains.
     pub fn write(self, out: &mut Vec<u8>) {
         let (tag, parts) = self.parts();
@@ -227,6 +234,7 @@ mod tests {
         for (at, label) in labels.iter().enumerate() {
             let mut encoded = Vec::new();
             label.write(&mut encoded);
+            assert_eq!(encoded.len(), label.length(), "{label:?}");
             for (other_at, other) in labels.iter().enumerate() {
                 assert_eq!(
                     other.matches(&encoded),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::edge_label::EdgeLabel;
 
 const BLOCK_BITS: u32 = 14;
-/// A block with as many bytes takes no more labels.
+/// The number of bytes in a block, unless its only label is longer.
 const BLOCK: usize = 1 << BLOCK_BITS;
 
 /// Number of labels that are remembered, so that equal ones that follow are one text: names of rules, and the backend that
@@ -47,7 +47,9 @@ impl LabelText {
     }
 
     fn push(&mut self, label: EdgeLabel<'_>) -> (u32, u32) {
-        if self.blocks.last().is_none_or(|last| last.len() >= BLOCK) {
+        let length = label.length();
+        let has_room = |last: &Arc<Vec<u8>>| last.len() + length <= BLOCK;
+        if !self.blocks.last().is_some_and(has_room) {
             self.blocks.push(Arc::default());
         }
         let number = self.blocks.len() - 1;
@@ -55,6 +57,9 @@ impl LabelText {
             return (0, 0);
         };
         let start = block.len();
+        if block.capacity() - start < length {
+            block.reserve_exact(length.max(BLOCK - start));
+        }
         label.write(block);
         // 4 GiB of names do not fit into memory beside their objects.
         let position = number << BLOCK_BITS | start;
@@ -80,6 +85,28 @@ impl LabelText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_are_full_and_a_long_label_has_its_own() {
+        let mut text = LabelText::default();
+        let long = "n".repeat(3 * BLOCK);
+        let mut names: Vec<String> = (0..4_000).map(|number| format!("n{number:06}")).collect();
+        names.insert(2_000, long);
+        let place = |(name, hash): (&String, u32)| text.add(EdgeLabel::RuleName(name), hash);
+        let places: Vec<_> = names.iter().zip(0..).map(place).collect();
+        for (name, place) in names.iter().zip(places) {
+            let label = text.get(place).unwrap();
+            assert!(EdgeLabel::RuleName(name).matches(label), "{place:?}");
+        }
+        let sizes = text.blocks.iter().map(|block| block.capacity());
+        let longer: Vec<usize> = sizes.filter(|size| *size != BLOCK).collect();
+        assert_eq!(longer, [3 * BLOCK + 4]);
+        // What is added to a copy leaves the block as it is, and has room for more.
+        let mut copy = text.clone();
+        copy.add(EdgeLabel::RuleName("other"), 0);
+        let last = |text: &LabelText| text.blocks.last().map(|block| block.capacity());
+        assert_eq!((last(&copy), last(&text)), (Some(BLOCK), Some(BLOCK)));
+    }
 
     #[test]
     fn equal_labels_are_one_text_if_they_follow_soon() {

@@ -1,0 +1,71 @@
+//! The encoded answers of chain states, which are numbered densely: a list takes half of what a hash table takes.
+
+use std::sync::Arc;
+
+use super::KindAnswer;
+use entail_core::effective::AnswerKey;
+use entail_core::engine::ChainStateId;
+use entail_core::model::ChunkedVec;
+
+/// Index of a kind, its chain state, and whether the path is above the effective level.
+pub(super) type ChainStateKey = (usize, ChainStateId, bool);
+
+/// The answer of a chain state, which is `None` if it is empty, and what it depends on.
+pub(super) type Part = (Arc<AnswerKey>, Option<Arc<KindAnswer>>);
+
+/// The answers by kind and chain state: at the effective level, and above it.
+#[derive(Debug, Default)]
+pub(super) struct PartTable {
+    kinds: Vec<ChunkedVec<[Option<Part>; 2]>>,
+    length: usize,
+}
+
+impl PartTable {
+    /// The number of answers.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The answer with a key.
+    pub fn get(&self, key: &ChainStateKey) -> Option<&Part> {
+        let &(kind, chain_state, inherited_only) = key;
+        let slots = self.kinds.get(kind)?.get(chain_state as usize)?;
+        slots.get(usize::from(inherited_only))?.as_ref()
+    }
+
+    /// Puts an answer in its place.
+    pub fn insert(&mut self, key: ChainStateKey, part: Part) {
+        let (kind, chain_state, _) = key;
+        if self.kinds.len() <= kind {
+            self.kinds.resize_with(kind + 1, ChunkedVec::default);
+        }
+        if let Some(of_kind) = self.kinds.get_mut(kind) {
+            while of_kind.len() <= chain_state as usize {
+                of_kind.push([None, None]);
+            }
+        }
+        if let Some(slot) = self.slot(&key) {
+            let is_new = slot.replace(part).is_none();
+            self.length += usize::from(is_new);
+        }
+    }
+
+    /// Takes the answer with a key out.
+    pub fn remove(&mut self, key: &ChainStateKey) -> Option<Part> {
+        let part = self.slot(key)?.take()?;
+        self.length -= 1;
+        Some(part)
+    }
+
+    /// All answers.
+    pub fn iter(&self) -> impl Iterator<Item = &Part> {
+        let slots = self.kinds.iter().flat_map(ChunkedVec::iter);
+        slots.flatten().flatten()
+    }
+
+    fn slot(&mut self, key: &ChainStateKey) -> Option<&mut Option<Part>> {
+        let &(kind, chain_state, inherited_only) = key;
+        let slots = self.kinds.get_mut(kind)?.get_mut(chain_state as usize)?;
+        slots.get_mut(usize::from(inherited_only))
+    }
+}
