@@ -321,7 +321,7 @@ fn why_not_admitted(world: &World, key: &ObjectKey) -> String {
 fn routes_that_name(world: &World, key: &ObjectKey) -> Vec<String> {
     let store = world.store();
     let is_named = |route: &Route| {
-        let backends = route.rules.iter().flat_map(|rule| &rule.backends);
+        let backends = route.rules.iter().flat_map(|rule| &*rule.backends);
         let mut backends =
             backends.map(|backend| (&backend.kind, &backend.namespace, &backend.name));
         backends.any(|named| named == (&key.kind, &key.namespace, &key.name))

@@ -70,7 +70,7 @@ fn named_by(world: &World, key: &ObjectKey) -> BTreeSet<ObjectKey> {
         };
         let parents = route.parents.iter();
         named.extend(parents.map(|parent| object(&parent.kind, &parent.namespace, &parent.name)));
-        let backends = route.rules.iter().flat_map(|rule| &rule.backends);
+        let backends = route.rules.iter().flat_map(|rule| &*rule.backends);
         named.extend(backends.map(|to| object(&to.kind, &to.namespace, &to.name)));
     }
     named

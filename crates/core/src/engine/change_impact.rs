@@ -356,7 +356,7 @@ fn has_same_filters(before: Option<&Route>, now: Option<&Route>) -> bool {
     };
     let mut both = before.into_iter().chain(now);
     both.all(|route| {
-        let mut backends = route.rules.iter().flat_map(|rule| &rule.backends);
+        let mut backends = route.rules.iter().flat_map(|rule| &*rule.backends);
         backends.all(|backend| backend.extensions.is_empty())
     }) && rules(before) == rules(now)
 }

@@ -1,7 +1,8 @@
 //! The projection of routes of all kinds, and a table of the differences between kinds.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
 use super::projection::{is_name, list, number, text};
@@ -93,8 +94,8 @@ pub struct ParentRef {
 pub struct Rule {
     /// The name; `None` if the rule has none or an earlier rule has the same name.
     pub name: Option<Str>,
-    /// The backendRefs, in order.
-    pub backends: SmallVec<[BackendRef; 1]>,
+    /// The backendRefs, in order; rules with the same that follow each other share them.
+    pub backends: Arc<[BackendRef]>,
     /// The ExtensionRef filters, in order.
     pub extensions: ThinVec<ExtensionRef>,
 }
@@ -343,12 +344,14 @@ fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Box<[Rule]> 
         let name = text(value, "name")
             .filter(|n| is_name(n) && !n.starts_with('#'))
             .filter(|n| !rules.iter().any(|r| r.name.as_deref() == Some(*n)));
+        let backends = list(value, "backendRefs").iter();
+        let backends = backends.filter_map(|b| BackendRef::read(b, namespace, backend));
+        let backends: Vec<BackendRef> = backends.collect();
+        let known = rules.last().map(|before| &before.backends);
+        let known = known.filter(|known| ***known == *backends).cloned();
         rules.push(Rule {
             name: name.map(shared_name),
-            backends: list(value, "backendRefs")
-                .iter()
-                .filter_map(|b| BackendRef::read(b, namespace, backend))
-                .collect(),
+            backends: known.unwrap_or_else(|| backends.into()),
             extensions: extensions(value),
         });
     }

@@ -170,9 +170,15 @@ impl Topology {
         route: &Route,
     ) -> RouteNode {
         let node = self.nodes.add(NodeKey::whole(key.clone()));
-        let mut rules = Vec::with_capacity(route.rules.len());
+        let mut rules: Vec<RuleNode> = Vec::with_capacity(route.rules.len());
         for (index, rule) in route.rules.iter().enumerate() {
-            rules.push(self.rule(store, key, index, rule));
+            let mut node = self.rule(store, key, index, rule);
+            if let Some(before) = rules.last()
+                && before.backends == node.backends
+            {
+                node.backends = Arc::clone(&before.backends);
+            }
+            rules.push(node);
         }
         RouteNode {
             key: key.clone(),
@@ -205,7 +211,7 @@ impl Topology {
         RuleNode {
             node,
             name: rule.name.clone(),
-            backends,
+            backends: Arc::from(&*backends),
             children: ThinVec::new(),
         }
     }

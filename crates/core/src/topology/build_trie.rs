@@ -90,7 +90,7 @@ impl Topology {
         let nodes = routes.iter().filter_map(|&route| self.routes.get(route));
         let backends = nodes
             .flat_map(|route| &route.rules)
-            .flat_map(|rule| &rule.backends);
+            .flat_map(|rule| &*rule.backends);
         let kinds = backends.map(|backend| &self.key(backend.node).object.kind);
         let kinds = short_names(kinds);
         let mut builder = TrieBuilder {

@@ -464,7 +464,7 @@ impl Topology {
 impl RouteNode {
     /// The number of nodes of the route, its rules and its backends.
     fn size(&self) -> usize {
-        let backends = self.rules.iter().flat_map(|rule| &rule.backends);
+        let backends = self.rules.iter().flat_map(|rule| &*rule.backends);
         let backends: usize = backends.map(|backend| 1 + backend.ports.len()).sum();
         1 + self.rules.len() + backends
     }
@@ -474,7 +474,7 @@ impl RouteNode {
         add(self.node, Level::Route);
         for rule in &self.rules {
             add(rule.node, Level::RouteRule);
-            for backend in &rule.backends {
+            for backend in &*rule.backends {
                 if let Some(reference) = backend.reference {
                     add(reference, Level::Backend);
                 }

@@ -209,13 +209,14 @@ pub(crate) struct RouteNode {
 pub(crate) struct RuleNode {
     pub(crate) node: NodeId,
     pub(crate) name: Option<Str>,
-    pub(crate) backends: SmallVec<[BackendNode; 1]>,
+    /// Rules with the same that follow each other share them.
+    pub(crate) backends: Arc<[BackendNode]>,
     /// The indexes of the child Routes that paths lead to, sorted (specification 1.8).
     pub(crate) children: ThinVec<usize>,
 }
 
 /// A backend of a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BackendNode {
     pub(crate) node: NodeId,
     /// The node of the backendRefs that name the backend, if one of them has ExtensionRef filters.
@@ -363,7 +364,7 @@ impl Topology {
     ) -> Vec<(&ObjectKey, Option<u16>, PathErrorReason)> {
         let node = self.route_index.get(route);
         let node = node.and_then(|&index| self.routes.get(index)?.rules.get(number));
-        let backends = node.into_iter().flat_map(|rule| &rule.backends);
+        let backends = node.into_iter().flat_map(|rule| &*rule.backends);
         let mut found = Vec::new();
         let is_service = |parent: &ParentRef| parent.kind.is(groups::CORE, "Service");
         let parents = store.route(route).map(|route| &*route.parents);

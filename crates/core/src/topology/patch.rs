@@ -96,7 +96,7 @@ impl FixedPaths {
 /// Whether a route names others, as parents or as backends.
 fn has_to_do_with_routes(route: &Route) -> bool {
     let mut parents = route.parents.iter();
-    let mut backends = route.rules.iter().flat_map(|rule| &rule.backends);
+    let mut backends = route.rules.iter().flat_map(|rule| &*rule.backends);
     parents.any(|parent| route_kind(&parent.kind).is_some())
         || backends.any(|backend| is_route_reference(&backend.kind))
 }
@@ -111,7 +111,7 @@ fn services(route: &Route) -> impl Iterator<Item = NamespacedName> {
 impl RouteNode {
     /// The nodes of a route, of its rules and of their backends, each as often as it is used.
     fn all_nodes(&self) -> impl Iterator<Item = NodeId> {
-        let backends = self.rules.iter().flat_map(|rule| &rule.backends);
+        let backends = self.rules.iter().flat_map(|rule| &*rule.backends);
         let backends = backends.flat_map(|backend| {
             let ports = backend.ports.iter().map(|(_, node)| *node);
             ports.chain([backend.node]).chain(backend.reference)
@@ -127,7 +127,7 @@ impl RouteNode {
 
     /// The nodes of the backends of a route.
     pub(crate) fn backends(&self) -> impl Iterator<Item = NodeId> {
-        let backends = self.rules.iter().flat_map(|rule| &rule.backends);
+        let backends = self.rules.iter().flat_map(|rule| &*rule.backends);
         backends.map(|backend| backend.node)
     }
 }

@@ -159,7 +159,7 @@ impl Walker<'_, '_> {
                     walker.resolved.rule = u32::try_from(index).ok();
                     walker.descend("/rules/", &name, rule.node, Level::RouteRule, |w| {
                         let delegates = w.resolved.delegates;
-                        for backend in &rule.backends {
+                        for backend in &*rule.backends {
                             if !delegates || topology.has_backend(rule, backend) {
                                 w.backend(backend);
                             }
