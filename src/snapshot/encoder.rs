@@ -366,7 +366,7 @@ impl AnswerEncoder {
         }
     }
 
-    /// Returns the answers of a chain state: those before the rebuild, or new ones. Their policies are merged once.
+    /// Returns the answers for keys of one chain state: those before the rebuild, or new ones. Its policies are merged once.
     fn answers(
         &self,
         world: &World,
@@ -394,10 +394,10 @@ impl AnswerEncoder {
                 found.push((key, cached));
                 continue;
             }
-            let this = folded.take();
-            let this = this.unwrap_or_else(|| world.fold_chain(kind, &chain));
-            folded = (place < keys.len()).then(|| this.clone());
-            let (effective, spec) = world.answer_json(kind, &chain, this);
+            let fold = folded.take();
+            let fold = fold.unwrap_or_else(|| world.fold_chain(kind, &chain));
+            folded = (place < keys.len()).then(|| fold.clone());
+            let (effective, spec) = world.answer_json(kind, &chain, fold);
             let policy = &kind.profile().policy;
             let part = (spec.is_some() || !effective.is_empty()).then(|| {
                 let message = effective_policy_with_spec(policy, &effective, spec);

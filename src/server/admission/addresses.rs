@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use crate::server::admission::connections::{ClientAddress, ConnectionEntry, Entries, Progress};
 
-/// Maximum number of connections and addresses that are looked at to find the one that gives way. The next search goes on
-/// where this one ended.
+/// Maximum number of connections that have called which a search looks at, of all addresses together. The next search goes
+/// on where this one ended. Those that have not called are found at once.
 const MAX_LOOKS: usize = 128;
+/// Maximum number of addresses with equally many connections that a search looks at.
+const MAX_ADDRESSES: usize = 32;
 
 /// The open connections by address.
 #[derive(Debug, Default)]
@@ -20,8 +22,8 @@ pub(super) struct Addresses {
     connections: BTreeMap<ClientAddress, OfAddress>,
     /// The addresses by the number of their connections.
     by_count: BTreeSet<(usize, ClientAddress)>,
-    /// The address that a search through many begins with.
-    next: Option<ClientAddress>,
+    /// Where a search through many addresses begins.
+    next: Option<(usize, ClientAddress)>,
 }
 
 /// The connections of an address.
@@ -35,16 +37,6 @@ struct OfAddress {
     called: Entries,
     /// The number of the connection in `called` that a search begins with.
     next: u64,
-}
-
-/// A search for the connection that gives way.
-struct Search {
-    /// How long a connection may be silent.
-    arrival: Duration,
-    /// The highest rank that gives way.
-    most: Progress,
-    /// How many more connections may be looked at.
-    looks: usize,
 }
 
 /// A connection that may give way, and its rank.
@@ -113,12 +105,15 @@ impl Addresses {
         address: ClientAddress,
         arrival: Duration,
     ) -> Option<Arc<ConnectionEntry>> {
-        let mut search = Search::new(arrival, Progress::Called);
         let of = self.connections.get_mut(&address)?;
-        of.first_to_go(&mut search).map(|(_, entry)| entry)
+        let found = of
+            .oldest_uncalled(arrival)
+            .or_else(|| of.next_called(MAX_LOOKS, Progress::Called, arrival));
+        found.map(|(_, entry)| entry)
     }
 
-    /// The connection that gives way to one from an address.
+    /// The connection that gives way to one from an address: of those from addresses with most connections, one that has
+    /// not called, otherwise one without requests in progress. They are broken off only for an address with fewer.
     pub fn first_for(
         &mut self,
         address: ClientAddress,
@@ -126,44 +121,40 @@ impl Addresses {
     ) -> Option<Arc<ConnectionEntry>> {
         let own = self.count_of(address);
         let largest = self.by_count.last().map_or(0, |(count, _)| *count);
-        // Requests in progress are broken off only for an address with fewer connections.
         let most = match largest > own + 1 {
             true => Progress::Busy,
             false => Progress::Called,
         };
-        let of_largest = self.first_among(largest, Search::new(arrival, most));
-        // Where these have too few for that, idle connections of all addresses with more than the new one's give way.
-        let found = of_largest
-            .or_else(|| self.first_among(own + 1, Search::new(arrival, Progress::Called)));
+        let addresses = self.addresses_with(largest);
+        let share = MAX_LOOKS / addresses.len().max(1);
+        let found = self
+            .first_among(&addresses, |of| of.oldest_uncalled(arrival))
+            .or_else(|| self.first_among(&addresses, |of| of.next_called(share, most, arrival)));
         found.map(|(_, entry)| entry)
     }
 
-    /// The connection that gives way first among those of addresses with so many or more.
-    fn first_among(&mut self, least: usize, mut search: Search) -> Option<Candidate> {
-        let begin = (least, ClientAddress::LEAST);
-        let next = self.next.map(|address| (self.count_of(address), address));
-        let next = next.filter(|next| *next >= begin).unwrap_or(begin);
-        let addresses = self.by_count.range(next..);
-        let addresses = addresses.chain(self.by_count.range(begin..next));
-        let mut found: Option<Candidate> = None;
-        for (_, address) in addresses {
-            if !search.may_look() {
-                self.next = Some(*address);
-                break;
-            }
-            let of = self.connections.get_mut(address);
-            let Some((rank, entry)) = of.and_then(|of| of.first_to_go(&mut search)) else {
-                continue;
-            };
-            let order = (rank, entry.id());
-            if found
-                .as_ref()
-                .is_none_or(|(rank, first)| order < (*rank, first.id()))
-            {
-                found = Some((rank, entry));
-            }
-        }
+    /// Some of the addresses with so many connections, of which none has more. The next call goes on behind them.
+    fn addresses_with(&mut self, count: usize) -> Vec<ClientAddress> {
+        let begin = (count, ClientAddress::LEAST);
+        let next = self.next.filter(|next| *next >= begin).unwrap_or(begin);
+        let all = self.by_count.range(next..);
+        let mut all = all.chain(self.by_count.range(begin..next));
+        let found = all.by_ref().take(MAX_ADDRESSES);
+        let found = found.map(|(_, address)| *address).collect();
+        self.next = all.next().copied();
         found
+    }
+
+    /// The connection that gives way first among those that `find` returns for addresses.
+    fn first_among(
+        &mut self,
+        addresses: &[ClientAddress],
+        mut find: impl FnMut(&mut OfAddress) -> Option<Candidate>,
+    ) -> Option<Candidate> {
+        let found = addresses
+            .iter()
+            .filter_map(|address| find(self.connections.get_mut(address)?));
+        found.min_by_key(|(rank, entry)| (*rank, entry.id()))
     }
 }
 
@@ -172,59 +163,54 @@ impl OfAddress {
         self.silent.len() + self.ready.len() + self.called.len()
     }
 
-    /// The connection that gives way first: the oldest that has sent no request; otherwise the next one that has none in
-    /// progress; otherwise the next one.
-    fn first_to_go(&mut self, search: &mut Search) -> Option<Candidate> {
-        // Each connection is moved once.
-        while let Some(first) = self.ready.first_entry()
-            && first.get().rank(search.arrival) > Progress::Ready
-        {
-            let (id, entry) = first.remove_entry();
-            self.called.insert(id, entry);
-        }
-        let first = [&self.silent, &self.ready].map(|list| list.first_key_value());
-        let first = first
-            .into_iter()
-            .flatten()
-            .map(|(_, entry)| (entry.rank(search.arrival), entry));
-        if let Some((rank, entry)) = first.min_by_key(|(rank, entry)| (*rank, entry.id())) {
-            return Some((rank, Arc::clone(entry)));
-        }
+    /// The oldest connection that has sent no request; one that is silent for too long first. Those that have are moved:
+    /// each once, so that a search may look at all of them.
+    fn oldest_uncalled(&mut self, arrival: Duration) -> Option<Candidate> {
+        let called = &mut self.called;
+        let lists = [&mut self.silent, &mut self.ready];
+        let oldest = lists.map(|list| oldest_uncalled(list, called, arrival));
+        let oldest = oldest.into_iter().flatten();
+        oldest.min_by_key(|(rank, entry)| (*rank, entry.id()))
+    }
+
+    /// The next connection that has no request in progress, of so many; otherwise the next one, if its rank may give way.
+    fn next_called(
+        &mut self,
+        looks: usize,
+        most: Progress,
+        arrival: Duration,
+    ) -> Option<Candidate> {
         let in_turn = self.called.range(self.next..);
         let in_turn = in_turn.chain(self.called.range(..self.next));
         let mut busy = None;
-        for (&id, entry) in in_turn {
-            if !search.may_look() {
-                break;
-            }
+        for (&id, entry) in in_turn.take(looks) {
             self.next = id + 1;
-            match entry.rank(search.arrival) {
-                Progress::Busy if search.most < Progress::Busy => {}
-                Progress::Busy => {
-                    busy.get_or_insert(entry);
-                }
-                rank => return Some((rank, Arc::clone(entry))),
+            let rank = entry.rank(arrival);
+            if rank < Progress::Busy {
+                return Some((rank, Arc::clone(entry)));
             }
+            busy.get_or_insert(entry);
         }
+        let busy = busy.filter(|_| most == Progress::Busy);
         busy.map(|entry| (Progress::Busy, Arc::clone(entry)))
     }
 }
 
-impl Search {
-    fn new(arrival: Duration, most: Progress) -> Self {
-        Self {
-            arrival,
-            most,
-            looks: MAX_LOOKS,
+/// The oldest connection in a list that has sent no request. Older ones are moved to those that have called.
+fn oldest_uncalled(
+    list: &mut Entries,
+    called: &mut Entries,
+    arrival: Duration,
+) -> Option<Candidate> {
+    while let Some(first) = list.first_entry() {
+        let rank = first.get().rank(arrival);
+        if rank <= Progress::Ready {
+            return Some((rank, Arc::clone(first.get())));
         }
+        let (id, entry) = first.remove_entry();
+        called.insert(id, entry);
     }
-
-    /// Counts one more look, if there may be one.
-    fn may_look(&mut self) -> bool {
-        let left = self.looks.checked_sub(1);
-        self.looks = left.unwrap_or_default();
-        left.is_some()
-    }
+    None
 }
 
 #[cfg(test)]
@@ -301,6 +287,27 @@ mod tests {
     }
 
     #[test]
+    fn of_several_addresses_one_that_has_not_called_gives_way_first() {
+        let mut addresses = Addresses::default();
+        let many = (1..=5).flat_map(|network| std::iter::repeat_n(network, 200));
+        let connections = add(&mut addresses, many);
+        let _permits = busy(&connections);
+        let address = connections[999].address();
+        let (other, arrival) = (ClientAddress::UnixSocket, Duration::ZERO);
+        addresses.remove(&connections[999]);
+        let idle = ConnectionEntry::numbered(1_000, address, &Limits::default());
+        addresses.insert(&idle);
+        // One that calls before its preface is complete does not give way as a silent one.
+        assert_eq!(id(addresses.first_for(other, arrival)), Some(1_000));
+        idle.called();
+        let busy = idle.watches.try_acquire();
+        assert!(id(addresses.first_for(other, arrival)).is_some_and(|id| id < 1_000));
+        drop(busy);
+        let mut found = (0..20).map(|_| id(addresses.first_for(other, arrival)));
+        assert!(found.any(|id| id == Some(1_000)));
+    }
+
+    #[test]
     fn those_that_have_sent_no_request_give_way_first() {
         let mut addresses = Addresses::default();
         let connections = add(&mut addresses, std::iter::repeat_n(1, 300));
@@ -315,7 +322,7 @@ mod tests {
         };
         // One that is silent for a short time, and one that is ready: the older one.
         let ready = ConnectionEntry::numbered(301, address, &limits);
-        assert!(ready.ready());
+        ready.ready();
         addresses.insert(&ready);
         addresses.ready(&ready);
         let long = Duration::from_secs(60);

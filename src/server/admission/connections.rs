@@ -249,15 +249,15 @@ impl ConnectionEntry {
         !has_called_lately && self.requests.in_use() + self.watches.in_use() == 0
     }
 
-    /// Remembers that the HTTP/2 preface has arrived. Returns whether it had not.
-    pub(super) fn ready(&self) -> bool {
-        let ready = self.progress.compare_exchange(
+    /// Remembers that the HTTP/2 preface has arrived.
+    pub(super) fn ready(&self) {
+        // It fails if the connection has called.
+        let _further = self.progress.compare_exchange(
             Progress::Silent as u8,
             Progress::Ready as u8,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        ready.is_ok()
     }
 
     /// Remembers that the connection has sent a request.
@@ -419,10 +419,13 @@ impl Table {
         if self.addresses.count() < sizes.total {
             return Ok(None);
         }
-        if let Some((_, oldest)) = self.silent.first_key_value()
-            && oldest.rank(arrival) == Progress::Silent
-        {
-            return Ok(Some(Arc::clone(oldest)));
+        while let Some(oldest) = self.silent.first_entry() {
+            match oldest.get().rank(arrival) {
+                Progress::Silent => return Ok(Some(Arc::clone(oldest.get()))),
+                Progress::Ready => break,
+                // It has called with a request that is shorter than a preface.
+                Progress::Called | Progress::Busy => drop(oldest.remove()),
+            }
         }
         let victim = self.addresses.first_for(address, arrival);
         victim.map(Some).ok_or(Bound::Connections)
@@ -468,12 +471,10 @@ impl ConnectionTicket {
 
     /// Remembers that the HTTP/2 preface has arrived.
     pub fn ready(&self) {
-        let entry = &self.entry;
-        if entry.ready() {
-            let mut table = self.table.lock();
-            table.silent.remove(&entry.id);
-            table.addresses.ready(entry);
-        }
+        self.entry.ready();
+        let mut table = self.table.lock();
+        table.silent.remove(&self.entry.id);
+        table.addresses.ready(&self.entry);
     }
 
     /// Counts that the connection exceeded a bound.

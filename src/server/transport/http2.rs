@@ -192,10 +192,7 @@ async fn serve_connection_until(
                 }
                 EndReason::Evicted if lifetime.connection.is_silent() => return,
                 // Of thousands that are evicted in a second, as many would wait.
-                EndReason::Evicted if !lifetime.connection.has_called() => {
-                    serving.as_mut().end_at_once();
-                    return;
-                }
+                EndReason::Evicted if serving.as_mut().end_uncalled() => return,
                 EndReason::Evicted | EndReason::Unread => EVICTION_GRACE,
                 EndReason::CertificateExpired => {
                     bounds.record(Bound::CertificateExpired, &address);
@@ -259,12 +256,20 @@ impl Serving {
         Pin::new(&mut self.http).graceful_shutdown();
     }
 
-    /// Tells a caller without requests that the server takes none, and closes the connection without waiting.
-    fn end_at_once(mut self: Pin<&mut Self>) {
+    /// Tells the caller that the server takes no more requests, and closes the connection without waiting if it has sent
+    /// none. Returns whether that was so.
+    fn end_uncalled(mut self: Pin<&mut Self>) -> bool {
+        if self.connection.has_called() {
+            return false;
+        }
         self.as_mut().graceful_shutdown();
-        let _without_requests =
-            Pin::new(&mut self.http).poll(&mut Context::from_waker(Waker::noop()));
-        self.waiting.close();
+        // A request may have arrived.
+        let _pending = Pin::new(&mut self.http).poll(&mut Context::from_waker(Waker::noop()));
+        let is_uncalled = !self.connection.has_called();
+        if is_uncalled {
+            self.waiting.close();
+        }
+        is_uncalled
     }
 }
 

@@ -27,7 +27,7 @@ impl World {
     }
 
     /// The effective policy that a chain results in, with its spec as text: compact JSON with sorted keys. The `spec` of
-    /// the returned policy is empty.
+    /// the returned policy is empty. `folded` is that of the same chain, at the effective level or above it.
     pub fn answer_json(
         &self,
         kind: &PolicyKind,

@@ -211,7 +211,7 @@ impl Topology {
         RuleNode {
             node,
             name: rule.name.clone(),
-            backends: Arc::from(&*backends),
+            backends: backends.into_iter().collect(),
             children: ThinVec::new(),
         }
     }
