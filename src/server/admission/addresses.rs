@@ -297,8 +297,8 @@ mod tests {
         addresses.remove(&connections[999]);
         let idle = ConnectionEntry::numbered(1_000, address, &Limits::default());
         addresses.insert(&idle);
-        // One that calls before its preface is complete does not give way as a silent one.
         assert_eq!(id(addresses.first_for(other, arrival)), Some(1_000));
+        // One that calls before its preface is complete does not give way as a silent one.
         idle.called();
         let busy = idle.watches.try_acquire();
         assert!(id(addresses.first_for(other, arrival)).is_some_and(|id| id < 1_000));

@@ -1,8 +1,8 @@
 //! The trie of all paths. A look-up by name takes one probe for each step and does not allocate.
 //!
 //! Subtrees are shared: the rules and backends of a route are the same below each listener that the route
-//! is attached to, so they are stored once, and so is a backend of several rules of a route. The size of the trie grows with the number of objects and
-//! attachments, not with the number of paths, which is their product.
+//! is attached to, so they are stored once, and so is a backend of several rules of a route. The size of the trie grows
+//! with the number of objects and attachments, not with the number of paths, which is their product.
 //!
 //! The edges of a node are stored next to each other, and an edge says where those of its child are, so that a step reads
 //! few cache lines. Nodes with many edges have a list of their own, and their edges are in a hash table.
