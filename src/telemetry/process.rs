@@ -69,10 +69,15 @@ fn status_bytes(status: &str, name: &str) -> Option<f64> {
     status_number(status, name).map(|kib| kib * 1024.0)
 }
 
-/// Counts the open files, without the folder that is read for it.
+/// Counts the open files. Their folder has their number as its size since Linux 6.2; reading it with ten thousand
+/// connections occupies a thread for some 5 ms.
 fn open_files() -> Option<f64> {
-    let open = fs::read_dir("/proc/self/fd").ok()?.count();
-    Some(open.saturating_sub(1) as f64)
+    const FOLDER: &str = "/proc/self/fd";
+    match fs::metadata(FOLDER).ok()?.len() {
+        // Without the folder that is read.
+        0 => Some(fs::read_dir(FOLDER).ok()?.count().saturating_sub(1) as f64),
+        open => Some(open as f64),
+    }
 }
 
 /// The time at which the process started. It does not change, so it is read once.

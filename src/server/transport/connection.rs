@@ -2,12 +2,14 @@
 //! handshake and the HTTP/2 preface have a common deadline.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::RecvFlags;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -242,6 +244,20 @@ impl Connection {
         self.expires
     }
 
+    /// Waits until there are bytes to read. Returns `false` if the caller closes the connection before it sends any.
+    pub async fn has_bytes(&self) -> io::Result<bool> {
+        match &self.stream {
+            // The handshake may have read more than its own.
+            Stream::Tls(stream) if !stream.get_ref().1.wants_read() => Ok(true),
+            Stream::Tls(stream) => has_bytes(stream.get_ref().0).await,
+            Stream::Tcp(stream) => has_bytes(stream).await,
+            Stream::Unix(stream) => {
+                let peek = || peek(stream.as_fd());
+                stream.async_io(Interest::READABLE, peek).await
+            }
+        }
+    }
+
     /// Counts bytes that were read until the HTTP/2 preface is complete.
     fn received(&mut self, bytes: usize) {
         if self.read < PREFACE {
@@ -251,6 +267,18 @@ impl Connection {
             }
         }
     }
+}
+
+async fn has_bytes(stream: &TcpStream) -> io::Result<bool> {
+    let peek = || peek(stream.as_fd());
+    stream.async_io(Interest::READABLE, peek).await
+}
+
+/// Whether there are bytes to read; `false` at their end. An accepted socket counts as readable, so that waiting for this
+/// takes a system call.
+fn peek(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let (_, count) = rustix::net::recv(socket, &mut [0; 1], RecvFlags::PEEK)?;
+    Ok(count > 0)
 }
 
 impl AsyncRead for Connection {

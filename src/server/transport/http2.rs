@@ -73,33 +73,45 @@ pub(in crate::server) async fn serve(
     limits: &Limits,
     stop: CancellationToken,
 ) {
+    let limits = Arc::new(limits.clone());
     let connections = serve_each(incoming, &stop, |connection| {
-        let executor = RequestExecutor::new(services.background());
-        let services = ConnectionService {
-            services: services.clone(),
-            peer: connection.peer().clone(),
-            executor: executor.clone(),
-        };
-        let lifetime = Lifetime::of(&connection, limits);
-        let (bounds, turns) = (services.services.bounds(), connection.table().turns());
-        let entry = Arc::clone(connection.peer().connection());
-        let (connection, waiting) = BatchedConnection::new(connection);
-        let sustained = connection.sustained_reads();
-        let background = services.services.background();
-        let http = http(limits, executor.clone());
-        let serving = Serving {
-            http: http.serve_connection(TokioIo::new(connection), services),
-            waiting,
-            connection: Arc::clone(&entry),
-            executor,
-            turn: Turn::of(turns),
-        };
-        let served = serve_connection_until(serving, lifetime, Arc::clone(&bounds), stop.clone());
-        let began = move || bounds.record(Bound::SustainedReads, &entry.address());
-        serve_at_priority(Box::pin(served), sustained, background, began)
+        let (services, limits) = (services.clone(), Arc::clone(&limits));
+        serve_when_readable(connection, services, limits, stop.clone())
     });
     let mut connections = connections.await;
     while connections.join_next().await.is_some() {}
+}
+
+/// Serves on a connection once its caller has sent something. Until then, it has no HTTP/2 state, which would take 15 KB,
+/// and nothing is written to it.
+async fn serve_when_readable(
+    connection: Connection,
+    services: FastPathService,
+    limits: Arc<Limits>,
+    stop: CancellationToken,
+) {
+    let lifetime = Lifetime::of(&connection, &limits);
+    let bounds = services.bounds();
+    tokio::select! {
+        sent = connection.has_bytes() => {
+            if !sent.unwrap_or_default() {
+                return;
+            }
+        }
+        reason = lifetime.end_silent() => {
+            if reason == EndReason::Silent {
+                bounds.record(Bound::ConnectionSetup, &lifetime.connection.address());
+            }
+            return;
+        }
+        () = stop.cancelled() => return,
+    }
+    let (background, entry) = (services.background(), Arc::clone(&lifetime.connection));
+    let (serving, sustained) = Serving::on(connection, services, &limits);
+    // On the heap, so that those that say nothing have small tasks.
+    let served = Box::pin(serve_connection_until(serving, lifetime, Arc::clone(&bounds), stop));
+    let began = move || bounds.record(Bound::SustainedReads, &entry.address());
+    serve_at_priority(served, sustained, background, began).await;
 }
 
 /// What ends serving a connection at a priority.
@@ -227,6 +239,14 @@ impl Lifetime {
         self.grace
     }
 
+    /// Completes when the server must end a connection that has sent nothing.
+    async fn end_silent(&self) -> EndReason {
+        tokio::select! {
+            reason = self.connection.ended() => reason,
+            () = tokio::time::sleep_until(self.connection.accepted + self.setup) => EndReason::Silent,
+        }
+    }
+
     /// Completes when the server must end the connection.
     pub async fn end(&self) -> EndReason {
         let silent = async {
@@ -251,6 +271,33 @@ impl Lifetime {
 }
 
 impl Serving {
+    /// Begins HTTP/2 on a connection. Also returns whether its reads are sustained.
+    fn on(
+        connection: Connection,
+        services: FastPathService,
+        limits: &Limits,
+    ) -> (Self, SustainedReads) {
+        let executor = RequestExecutor::new(services.background());
+        let services = ConnectionService {
+            services,
+            peer: connection.peer().clone(),
+            executor: executor.clone(),
+        };
+        let turn = Turn::of(connection.table().turns());
+        let entry = Arc::clone(connection.peer().connection());
+        let (connection, waiting) = BatchedConnection::new(connection);
+        let sustained = connection.sustained_reads();
+        let http = http(limits, executor.clone());
+        let serving = Self {
+            http: http.serve_connection(TokioIo::new(connection), services),
+            waiting,
+            connection: entry,
+            executor,
+            turn,
+        };
+        (serving, sustained)
+    }
+
     /// Tells the caller that the server takes no more requests; completes with the ones in progress.
     fn graceful_shutdown(mut self: Pin<&mut Self>) {
         Pin::new(&mut self.http).graceful_shutdown();
