@@ -22,7 +22,7 @@ use crate::server::console;
 use crate::server::envoy::{AuthorizationHandler, EnvoyCounters, EnvoySettings};
 use crate::server::services::effective_policy::EffectivePolicyHandler;
 use crate::server::services::policy_insight::PolicyInsightHandler;
-use crate::server::transport::connection::{AcceptConfig, Acceptor, connections};
+use crate::server::transport::connection::{AcceptConfig, Acceptor};
 use crate::server::transport::fast_path::FastPathService;
 use crate::server::transport::http2::serve;
 use crate::server::{
@@ -235,7 +235,7 @@ impl Server {
             let follows = self.security.reviews.is_none();
             let console = async move {
                 let (acceptor, _file) = Acceptor::of(listener);
-                let incoming = connections(acceptor, accept_config);
+                let incoming = (acceptor, accept_config);
                 console::serve(incoming, services, (&limits, follows), stop).await;
             };
             serving.spawn_on(console, &runtime);
@@ -395,6 +395,5 @@ async fn accept(
     stop: CancellationToken,
 ) {
     let (acceptor, _file) = Acceptor::of(listener);
-    let incoming = connections(acceptor, accept_config);
-    serve(incoming, services, &limits, stop).await;
+    serve((acceptor, accept_config), services, &limits, stop).await;
 }

@@ -15,10 +15,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::tls::{Ca, Pair};
 
@@ -105,23 +101,8 @@ impl WebhookServer {
     }
 
     async fn connect(&self, ca: &Ca, own: Option<&Pair>) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        let root = CertificateDer::from_pem_slice(ca.pem().as_bytes()).unwrap();
-        roots.add(root).unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots);
-        let mut config = match own {
-            None => config.with_no_client_auth(),
-            Some(Pair { cert, key }) => {
-                let cert = CertificateDer::from_pem_slice(cert.as_bytes()).unwrap();
-                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-                config.with_client_auth_cert(vec![cert], key).unwrap()
-            }
-        };
         // As API servers do for webhooks.
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let config = ca.client_config(own, "http/1.1");
         let stream = TcpStream::connect(self.address).await?;
         let connector = TlsConnector::from(Arc::new(config));
         connector

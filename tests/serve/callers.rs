@@ -4,12 +4,12 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
 use prost::Message;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::admin::http_request;
@@ -324,15 +324,38 @@ async fn a_silent_connection_ends() {
     let server =
         Server::start(|settings| settings.limits.connection_setup = Duration::from_millis(300))
             .await;
-    let mut silent = TcpStream::connect(&server.running.address).await.unwrap();
-    let read = tokio::time::timeout(Duration::from_secs(20), async {
-        let mut bytes = Vec::new();
-        // The server may send its settings first.
-        let _end = silent.read_to_end(&mut bytes).await;
-    });
-    read.await.expect("the connection does not end");
-    assert!((server.exceeded("connection_setup").await - 1.0).abs() < 0.1);
+    // Only who has sent something gets the settings of the server.
+    for (sent, is_answered, ended) in [(&b""[..], false, 1.0), (b"PRI * HTTP", true, 2.0)] {
+        let mut silent = TcpStream::connect(&server.running.address).await.unwrap();
+        silent.write_all(sent).await.unwrap();
+        let read = tokio::time::timeout(Duration::from_secs(20), async {
+            let mut bytes = Vec::new();
+            let _end = silent.read_to_end(&mut bytes).await;
+            bytes
+        });
+        let bytes = read.await.expect("the connection does not end");
+        assert_eq!(!bytes.is_empty(), is_answered, "{sent:?}");
+        assert!((server.exceeded("connection_setup").await - ended).abs() < 0.1);
+    }
     server.neighbour_calls().await;
+    server.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_its_caller_closes_at_once_is_gone_at_once() {
+    let server =
+        Server::start(|settings| settings.limits.connection_setup = Duration::from_secs(600)).await;
+    server.neighbour_calls().await;
+    let before = server.metric("entail_connections{}").await;
+    for _ in 0..20 {
+        drop(TcpStream::connect(&server.running.address).await.unwrap());
+    }
+    let end = Instant::now() + Duration::from_secs(20);
+    while server.metric("entail_connections{}").await > before {
+        assert!(Instant::now() < end, "closed connections are still there");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(server.exceeded("connection_setup").await < 0.1);
     server.running.stop().await;
 }
 

@@ -1,6 +1,9 @@
 //! TLS: authentication of clients, permissions by certificate name, and reloads of certificates.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use entail::api::v1;
@@ -14,6 +17,10 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair,
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
 
@@ -50,6 +57,27 @@ impl Ca {
 
     pub fn pem(&self) -> String {
         self.0.pem()
+    }
+
+    /// Settings of a client that trusts this authority and speaks a protocol.
+    pub fn client_config(&self, own: Option<&Pair>, protocol: &str) -> ClientConfig {
+        let mut roots = RootCertStore::empty();
+        let root = CertificateDer::from_pem_slice(self.pem().as_bytes()).unwrap();
+        roots.add(root).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        let mut config = match own {
+            None => config.with_no_client_auth(),
+            Some(Pair { cert, key }) => {
+                let cert = CertificateDer::from_pem_slice(cert.as_bytes()).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                config.with_client_auth_cert(vec![cert], key).unwrap()
+            }
+        };
+        config.alpn_protocols = vec![protocol.into()];
+        config
     }
 
     /// Signs a certificate for some names; names with `://` are URIs.
@@ -512,5 +540,52 @@ async fn handshakes_that_do_not_end_are_ended() {
         }
     }
     server.get(&ca, Some(&caller)).await.unwrap();
+    server.stop().await;
+}
+
+/// Returns the first frame of the server for a caller whose HTTP/2 preface arrives in one piece with the end of its
+/// handshake.
+fn first_frame(mut tls: ClientConnection, address: &str) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let receive = |tls: &mut ClientConnection, stream: &mut TcpStream| {
+        if tls.read_tls(stream)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        tls.process_new_packets().map_err(std::io::Error::other)
+    };
+    while tls.is_handshaking() {
+        while tls.wants_write() {
+            tls.write_tls(&mut stream)?;
+        }
+        receive(&mut tls, &mut stream)?;
+    }
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    tls.writer()
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")?;
+    tls.writer().write_all(&settings)?;
+    let mut piece = Vec::new();
+    while tls.wants_write() {
+        tls.write_tls(&mut piece)?;
+    }
+    stream.write_all(&piece)?;
+    let mut frame = vec![0; settings.len()];
+    while receive(&mut tls, &mut stream)?.plaintext_bytes_to_read() < frame.len() {}
+    tls.reader().read_exact(&mut frame)?;
+    Ok(frame)
+}
+
+/// HTTP/2 begins when the socket has bytes. What the handshake has read is not in it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preface_that_arrives_with_the_handshake_is_answered() {
+    let ca = Ca::new();
+    let server = TlsServer::start(&ca, |_| {}).await;
+    let own = ca.sign(&["caller.svc"]);
+    let config = Arc::new(ca.client_config(Some(&own), "h2"));
+    let tls = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
+    let address = server.address.clone();
+    let frame = tokio::task::spawn_blocking(move || first_frame(tls, &address));
+    let frame = frame.await.unwrap().unwrap();
+    assert_eq!(frame.get(3), Some(&4), "no SETTINGS frame: {frame:?}");
     server.stop().await;
 }

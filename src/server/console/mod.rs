@@ -15,7 +15,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -25,7 +24,7 @@ use tower::{Layer, ServiceExt};
 use crate::server::Limits;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::Bound;
-use crate::server::transport::connection::{Connection, serve_each};
+use crate::server::transport::connection::{AcceptConfig, Acceptor, serve_each};
 use crate::server::transport::fast_path::FastPathService;
 use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
@@ -66,16 +65,17 @@ struct Handler {
     follows: bool,
 }
 
-/// Serves on connections until `stop` is cancelled and they are closed.
+/// Serves on the connections of a listener until `stop` is cancelled and they are closed.
 pub(super) async fn serve(
-    incoming: impl Stream<Item = Connection>,
+    incoming: (Acceptor, AcceptConfig),
     services: FastPathService,
     (limits, follows): (&Limits, bool),
     stop: CancellationToken,
 ) {
     let handler = Handler { services, follows };
-    let connections = serve_each(incoming, &stop, |connection| {
-        let lifetime = Lifetime::of(&connection, limits);
+    let (limits, of_each) = (limits.clone(), stop.clone());
+    let connections = serve_each(incoming, &stop, move |connection| {
+        let lifetime = Lifetime::of(&connection, &limits);
         let (handler, peer) = (handler.clone(), connection.peer().clone());
         let table = Arc::clone(connection.table());
         let service = service_fn(move |request| {
@@ -88,7 +88,7 @@ pub(super) async fn serve(
                 Ok::<_, Infallible>(response)
             }
         });
-        serve_connection(connection, service, LIMITS, (lifetime, stop.clone()))
+        serve_connection(connection, service, LIMITS, (lifetime, of_each.clone()))
     });
     let mut connections = connections.await;
     while connections.join_next().await.is_some() {}

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,13 +11,10 @@ use std::time::Duration;
 use rustix::net::RecvFlags;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::access::peer::Peer;
@@ -33,9 +30,9 @@ use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Number of bytes of the HTTP/2 preface.
 const PREFACE: usize = 24;
-/// Maximum number of accepted connections that wait to be served, and of those that are accepted before other tasks run:
-/// with many that arrive at once, look-ups would wait for all of them.
-const ACCEPT_QUEUE: usize = 8;
+/// Maximum number of connections that are accepted before other tasks run: with many that arrive at once, look-ups would
+/// wait for all of them.
+const ACCEPTS_PER_TURN: usize = 8;
 
 /// Limits and credentials of the listeners.
 #[derive(Clone, Debug)]
@@ -76,88 +73,72 @@ enum Stream {
     Unix(UnixStream),
 }
 
-/// Returns the connections of a listener as they are accepted. Access to a Unix socket is
-/// controlled by the mode of its file.
-pub(in crate::server) fn connections(
-    listener: Acceptor,
-    accept_config: AcceptConfig,
-) -> ReceiverStream<Connection> {
-    let (tx, accepted) = mpsc::channel(ACCEPT_QUEUE);
-    tokio::spawn(async move {
-        for number in 1_usize.. {
-            if number.is_multiple_of(ACCEPT_QUEUE) {
-                yield_turn().await;
-            }
-            let accepted = tokio::select! {
-                () = tx.closed() => return,
-                accepted = listener.accept() => accepted,
-            };
-            let (stream, address) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "failed to accept a connection");
-                    // The usual reason is that no file descriptors are left.
-                    accept_config.connections.relieve();
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
-            let Some(ticket) = accept_config.connections.admit(address) else {
-                continue;
-            };
-            match (stream, &accept_config.certificates) {
-                // A handshake runs in its own task, so a slow caller does not delay others.
-                (Stream::Tcp(stream), Some(certificates)) => {
-                    let (certificates, accept_config) =
-                        (Arc::clone(certificates), accept_config.clone());
-                    let tx = tx.clone();
-                    tokio::spawn(async move {
-                        let connection =
-                            tls_handshake(stream, certificates, &accept_config, ticket).await;
-                        if let Some(connection) = connection {
-                            // Sending fails only if the server no longer takes connections.
-                            let _sent = tx.send(connection).await;
-                        }
-                    });
-                }
-                (stream, _) => {
-                    let connection = Connection {
-                        stream,
-                        peer: Peer::plain(Arc::clone(&ticket.entry)),
-                        ticket,
-                        expires: None,
-                        read: 0,
-                    };
-                    if tx.send(connection).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }
-    });
-    ReceiverStream::new(accepted)
-}
-
-/// Serves each connection in a task, until `stop` is cancelled. Returns the tasks that still run.
+/// Serves each connection of a listener in a task, until `stop` is cancelled. Returns the tasks that still run. Access to a
+/// Unix socket is controlled by the mode of its file.
 pub(in crate::server) async fn serve_each<F>(
-    incoming: impl tokio_stream::Stream<Item = Connection>,
+    (acceptor, accept_config): (Acceptor, AcceptConfig),
     stop: &CancellationToken,
-    mut serve: impl FnMut(Connection) -> F,
+    serve: impl Fn(Connection) -> F + Send + Sync + 'static,
 ) -> JoinSet<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (mut serving, mut incoming) = (JoinSet::new(), pin!(incoming));
-    loop {
-        let next = tokio::select! {
-            () = stop.cancelled() => return serving,
+    let (mut serving, shared) = (JoinSet::new(), Arc::new((accept_config, serve)));
+    for number in 1_usize.. {
+        if number.is_multiple_of(ACCEPTS_PER_TURN) {
+            yield_turn().await;
+        }
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
             Some(_) = serving.join_next() => continue,
-            next = incoming.next() => next,
+            accepted = acceptor.accept() => accepted,
         };
-        let Some(connection) = next else {
-            return serving;
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection");
+                // The usual reason is that no file descriptors are left.
+                shared.0.connections.relieve();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
-        serving.spawn(serve(connection));
+        if let Some(ticket) = shared.0.connections.admit(address) {
+            let (shared, stop) = (Arc::clone(&shared), stop.clone());
+            serving.spawn(async move {
+                let (accept_config, serve) = &*shared;
+                let connected = connect(stream, ticket, accept_config, stop).await;
+                if let Some(connection) = connected {
+                    let served = serve(connection);
+                    drop(shared);
+                    served.await;
+                }
+            });
+        }
+    }
+    serving
+}
+
+/// Returns an accepted connection after its TLS handshake, if there are certificates.
+async fn connect(
+    stream: Stream,
+    ticket: ConnectionTicket,
+    accept_config: &AcceptConfig,
+    stop: CancellationToken,
+) -> Option<Connection> {
+    match (stream, &accept_config.certificates) {
+        (Stream::Tcp(stream), Some(certificates)) => {
+            let certificates = Arc::clone(certificates);
+            let handshake = Box::pin(tls_handshake(stream, certificates, accept_config, ticket));
+            stop.run_until_cancelled_owned(handshake).await.flatten()
+        }
+        (stream, _) => Some(Connection {
+            stream,
+            peer: Peer::plain(Arc::clone(&ticket.entry)),
+            ticket,
+            expires: None,
+            read: 0,
+        }),
     }
 }
 

@@ -13,7 +13,6 @@ use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::body::Body;
@@ -27,7 +26,7 @@ use crate::server::admission::connections::{ConnectionEntry, EndReason};
 use crate::server::admission::turns::Turn;
 use crate::server::transport::batched_writes::{BatchedConnection, SustainedReads, WaitingBytes};
 use crate::server::transport::body::ReplyBody;
-use crate::server::transport::connection::{Connection, serve_each};
+use crate::server::transport::connection::{AcceptConfig, Acceptor, Connection, serve_each};
 use crate::server::transport::executor::RequestExecutor;
 use crate::server::transport::fast_path::{FastPathService, ResponseFuture};
 
@@ -66,17 +65,17 @@ pub(in crate::server) struct Lifetime {
     grace: Duration,
 }
 
-/// Serves on connections until `stop` is cancelled and they are closed.
+/// Serves on the connections of a listener until `stop` is cancelled and they are closed.
 pub(in crate::server) async fn serve(
-    incoming: impl Stream<Item = Connection>,
+    incoming: (Acceptor, AcceptConfig),
     services: FastPathService,
     limits: &Limits,
     stop: CancellationToken,
 ) {
-    let limits = Arc::new(limits.clone());
-    let connections = serve_each(incoming, &stop, |connection| {
+    let (limits, of_each) = (Arc::new(limits.clone()), stop.clone());
+    let connections = serve_each(incoming, &stop, move |connection| {
         let (services, limits) = (services.clone(), Arc::clone(&limits));
-        serve_when_readable(connection, services, limits, stop.clone())
+        serve_when_readable(connection, services, limits, of_each.clone())
     });
     let mut connections = connections.await;
     while connections.join_next().await.is_some() {}
@@ -109,7 +108,12 @@ async fn serve_when_readable(
     let (background, entry) = (services.background(), Arc::clone(&lifetime.connection));
     let (serving, sustained) = Serving::on(connection, services, &limits);
     // On the heap, so that those that say nothing have small tasks.
-    let served = Box::pin(serve_connection_until(serving, lifetime, Arc::clone(&bounds), stop));
+    let served = Box::pin(serve_connection_until(
+        serving,
+        lifetime,
+        Arc::clone(&bounds),
+        stop,
+    ));
     let began = move || bounds.record(Bound::SustainedReads, &entry.address());
     serve_at_priority(served, sustained, background, began).await;
 }

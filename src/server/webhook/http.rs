@@ -11,14 +11,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 
 use super::reviewer::{ReviewError, Reviewer, SMALL_REVIEW};
 use super::shares::AddressShares;
 use crate::server::access::peer::Peer;
 use crate::server::admission::bounds::Bound;
-use crate::server::transport::connection::{Connection, serve_each};
+use crate::server::transport::connection::{AcceptConfig, Acceptor, serve_each};
 use crate::server::transport::http1::{Http1Limits, serve_connection};
 use crate::server::transport::http2::Lifetime;
 use crate::server::transport::request_counters::RpcService;
@@ -51,9 +50,9 @@ struct Handler {
 /// Why a request is not answered with a review.
 struct Refusal(StatusCode, String);
 
-/// Serves on connections until `stop` is cancelled, and then up to a time for requests in progress.
+/// Serves on the connections of a listener until `stop` is cancelled, and then up to a time for requests in progress.
 pub(super) async fn serve(
-    incoming: impl Stream<Item = Connection>,
+    incoming: (Acceptor, AcceptConfig),
     reviewer: Arc<Reviewer>,
     (limits, bounds): (&Limits, Arc<BoundCounters>),
     (stop, drain): (CancellationToken, Duration),
@@ -64,14 +63,15 @@ pub(super) async fn serve(
         large: AddressShares::new(LARGE_REVIEWS, LARGE_PER_ADDRESS),
         bounds,
     });
-    let serving = serve_each(incoming, &stop, |connection| {
-        let lifetime = Lifetime::of(&connection, limits);
+    let (limits, of_each) = (limits.clone(), stop.clone());
+    let serving = serve_each(incoming, &stop, move |connection| {
+        let lifetime = Lifetime::of(&connection, &limits);
         let (handler, peer) = (Arc::clone(&handler), connection.peer().clone());
         let service = service_fn(move |request| {
             let (handler, peer) = (Arc::clone(&handler), peer.clone());
             async move { Ok::<_, Infallible>(handler.answer(request, &peer).await) }
         });
-        serve_connection(connection, service, LIMITS, (lifetime, stop.clone()))
+        serve_connection(connection, service, LIMITS, (lifetime, of_each.clone()))
     });
     let mut serving = serving.await;
     let all = async { while serving.join_next().await.is_some() {} };

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use counters::{ReviewCounters, ReviewDurations};
 pub use reviewer::{ReviewError, Reviewer};
 
-use super::transport::connection::{AcceptConfig, Acceptor, connections};
+use super::transport::connection::{AcceptConfig, Acceptor};
 use super::{AccessRules, BoundCounters, BoundListener, Certificates, HeldBytes, Limits};
 use crate::server::admission::connections::{ConnectionLimits, ConnectionTable};
 use crate::subscription::SubscriptionHub;
@@ -98,8 +98,13 @@ impl Webhook {
             callers: Arc::new(AccessRules::default()),
             setup: self.limits.connection_setup,
         };
-        let incoming = connections(acceptor, accept_config);
         let bounds = (&self.limits, self.bounds);
-        http::serve(incoming, self.reviewer, bounds, (stop, drain)).await;
+        http::serve(
+            (acceptor, accept_config),
+            self.reviewer,
+            bounds,
+            (stop, drain),
+        )
+        .await;
     }
 }
