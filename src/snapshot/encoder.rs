@@ -9,12 +9,12 @@ use std::thread;
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use super::part_table::{ChainStateKey, PartTable};
+use super::part_table::{ChainStateKey, Part, PartTable};
 use super::{KindAnswer, Parts, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
-use entail_core::effective::{AnswerKey, SharedGroups, World};
+use entail_core::effective::{AnswerKey, AttachmentChain, PolicyKind, SharedGroups, World};
 use entail_core::engine::{Automaton, ChainStateId, Engine, StateId};
 use entail_core::model::{ChunkedVec, GroupKind, InternalError};
 
@@ -22,10 +22,6 @@ use entail_core::model::{ChunkedVec, GroupKind, InternalError};
 #[derive(Debug, Default)]
 pub struct AnswerEncoder {
     parts: PartTable,
-    /// The answers before the world was rebuilt.
-    before: HashMap<Arc<AnswerKey>, Option<Arc<KindAnswer>>>,
-    /// The groups of the keys in `parts`.
-    groups: SharedGroups,
     /// The answers of kinds by the hash of their bytes, which is kept with each.
     by_bytes: HashTable<(u64, Weak<KindAnswer>)>,
     /// The answers of paths by the addresses of their parts.
@@ -49,13 +45,16 @@ struct KnownAnswer {
     uses: u32,
 }
 
-/// The result of looking up an [`AnswerKey`].
-enum AnswerLookup {
-    /// The answer before the rebuild.
-    Cached(Arc<AnswerKey>, Option<Arc<KindAnswer>>),
-    /// A new answer; `None` if it is empty.
-    Merged(AnswerKey, Option<KindAnswer>),
+/// The answer of a chain state.
+enum FoundAnswer {
+    /// The one with the same key before the world was rebuilt.
+    Kept(Part),
+    /// A new one; `None` if it is empty.
+    Merged(Option<KindAnswer>),
 }
+
+/// The answers before the world was rebuilt. Keys are needed only then, so that they are not stored.
+type AnswersByKey = HashMap<AnswerKey, Part>;
 
 /// Minimum number of answers for which a thread is started.
 const MIN_ANSWERS_PER_THREAD: usize = 500;
@@ -79,15 +78,17 @@ pub struct BuildStats {
 }
 
 impl AnswerEncoder {
-    /// Encodes the answers of all states of a rebuilt world. Answers whose [`AnswerKey`] is unchanged
-    /// are reused.
-    pub(super) fn encode_all(&mut self, world: &World, automaton: &Automaton) {
-        let known = std::mem::take(&mut self.parts);
-        self.before = known.iter().cloned().collect();
-        drop(known);
+    /// Encodes the answers of all states of a new or rebuilt world. With the engine before, answers whose [`AnswerKey`] is
+    /// unchanged are reused; they must be those of that engine.
+    pub(super) fn encode_all(&mut self, engine: &Engine, before: Option<&Engine>) {
+        let (world, automaton) = (engine.world(), engine.automaton());
         // Kept until the end, so that equal answers stay the same object.
-        let previous = std::mem::take(&mut self.bodies);
-        self.answer_all(world, automaton);
+        let previous = (
+            std::mem::take(&mut self.parts),
+            std::mem::take(&mut self.bodies),
+        );
+        let known = before.map(|before| answers_by_key(before, &previous.0));
+        self.answer_all(world, automaton, &known.unwrap_or_default());
         let mut bodies = Vec::with_capacity(automaton.len());
         self.by_parts.iter_mut().for_each(|known| known.uses = 0);
         self.distinct = 0;
@@ -97,10 +98,9 @@ impl AnswerEncoder {
             self.count_use(&body);
             bodies.push(body);
         }
-        drop(previous);
         self.work.replaced += bodies.len() as u64;
         self.bodies = ChunkedVec::new(&bodies);
-        self.before = HashMap::new();
+        drop(previous);
         self.forget();
     }
 
@@ -318,15 +318,15 @@ impl AnswerEncoder {
         automaton: &Automaton,
         key: ChainStateKey,
     ) -> Option<Arc<KindAnswer>> {
-        if let Some((_, part)) = self.parts.get(&key) {
+        if let Some(part) = self.parts.get(&key) {
             return part.clone();
         }
-        let (key, answer) = self.answers(world, automaton, &[key]).pop()?;
+        let (key, answer) = answers(world, automaton, &[key], &HashMap::new()).pop()?;
         self.keep(key, answer)
     }
 
     /// Computes the answers of all states, in parallel if there are many.
-    fn answer_all(&mut self, world: &World, automaton: &Automaton) {
+    fn answer_all(&mut self, world: &World, automaton: &Automaton, before: &AnswersByKey) {
         let states = (0..automaton.len()).filter_map(|state| StateId::try_from(state).ok());
         let mut keys: Vec<ChainStateKey> = states
             .flat_map(|state| {
@@ -336,89 +336,28 @@ impl AnswerEncoder {
             .collect();
         keys.sort_unstable();
         keys.dedup();
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let share = keys.len().div_ceil(threads).max(MIN_ANSWERS_PER_THREAD);
-        let this = &*self;
-        let answered = |chunk: &[ChainStateKey]| -> Vec<(ChainStateKey, AnswerLookup)> {
+        let answers = in_shares(&keys, |share| {
             // The paths of a chain state above the effective level and those at it.
-            let pairs = chunk.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+            let pairs = share.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
             pairs
-                .flat_map(|keys| this.answers(world, automaton, keys))
+                .flat_map(|keys| answers(world, automaton, keys, before))
                 .collect()
-        };
-        let answers = thread::scope(|scope| {
-            let (first, others) = keys.split_at(share.min(keys.len()));
-            let threads = others.chunks(share).map(|chunk| {
-                let thread = thread::Builder::new().spawn_scoped(scope, || answered(chunk));
-                (chunk, thread)
-            });
-            let threads: Vec<_> = threads.collect();
-            let mut answers = answered(first);
-            for (chunk, thread) in threads {
-                // If the thread could not be started, its share is computed here.
-                let result = thread.ok().and_then(|thread| thread.join().ok());
-                answers.extend(result.unwrap_or_else(|| answered(chunk)));
-            }
-            answers
         });
         for (key, answer) in answers {
             self.keep(key, answer);
         }
     }
 
-    /// Returns the answers for keys of one chain state: those before the rebuild, or new ones. Its policies are merged once.
-    fn answers(
-        &self,
-        world: &World,
-        automaton: &Automaton,
-        keys: &[ChainStateKey],
-    ) -> Vec<(ChainStateKey, AnswerLookup)> {
-        let mut folded = None;
-        let mut found = Vec::with_capacity(keys.len());
-        for (place, &key) in (1..).zip(keys) {
-            let (number, chain_state, inherited_only) = key;
-            let Some(kind) = world.kinds().get(number) else {
-                continue;
-            };
-            let chain = match automaton.chain(number, chain_state, inherited_only) {
-                Ok(Some(chain)) => chain,
-                Ok(None) => continue,
-                Err(error) => {
-                    kind.fail(error);
-                    continue;
-                }
-            };
-            let answer_key = world.answer_key(kind, &chain);
-            if let Some((known, part)) = self.before.get_key_value(&answer_key) {
-                let cached = AnswerLookup::Cached(Arc::clone(known), part.clone());
-                found.push((key, cached));
-                continue;
-            }
-            let fold = folded.take();
-            let fold = fold.unwrap_or_else(|| world.fold_chain(kind, &chain));
-            folded = (place < keys.len()).then(|| fold.clone());
-            let (effective, spec) = world.answer_json(kind, &chain, fold);
-            let policy = &kind.profile().policy;
-            let part = (spec.is_some() || !effective.is_empty()).then(|| {
-                let message = effective_policy_with_spec(policy, &effective, spec);
-                encode(policy.clone(), message)
-            });
-            found.push((key, AnswerLookup::Merged(answer_key, part)));
-        }
-        found
-    }
-
     /// Stores an answer.
-    fn keep(&mut self, key: ChainStateKey, answer: AnswerLookup) -> Option<Arc<KindAnswer>> {
-        let (answer_key, part) = match answer {
-            AnswerLookup::Cached(answer_key, part) => (answer_key, part),
-            AnswerLookup::Merged(mut answer_key, part) => {
+    fn keep(&mut self, key: ChainStateKey, answer: FoundAnswer) -> Part {
+        let part = match answer {
+            FoundAnswer::Kept(part) => part,
+            FoundAnswer::Merged(part) => {
                 self.work.merged += 1;
-                answer_key.share(&mut self.groups);
-                (Arc::new(answer_key), part.map(|part| self.encoded(part)))
+                part.map(|part| self.encoded(part))
             }
         };
-        self.parts.insert(key, (answer_key, part.clone()));
+        self.parts.insert(key, part.clone());
         part
     }
 
@@ -441,7 +380,6 @@ impl AnswerEncoder {
 
     /// Removes unused answers once they outnumber the used ones, so that the cost is amortized.
     fn forget(&mut self) {
-        self.groups.forget(self.parts.len());
         if self.by_parts.len() > 2 * self.distinct + 64 {
             self.by_parts
                 .retain(|known| known.answer.strong_count() > 0);
@@ -450,6 +388,96 @@ impl AnswerEncoder {
             self.by_bytes.retain(|(_, part)| part.strong_count() > 0);
         }
     }
+}
+
+/// Returns the answers for keys of one chain state: those before the rebuild, or new ones. Its policies are merged once.
+fn answers(
+    world: &World,
+    automaton: &Automaton,
+    keys: &[ChainStateKey],
+    before: &AnswersByKey,
+) -> Vec<(ChainStateKey, FoundAnswer)> {
+    let mut folded = None;
+    let mut found = Vec::with_capacity(keys.len());
+    for (place, &key) in (1..).zip(keys) {
+        let Some((kind, chain)) = chain_of(world, automaton, key) else {
+            continue;
+        };
+        let known = match before.is_empty() {
+            true => None,
+            false => before.get(&world.answer_key(kind, &chain)),
+        };
+        if let Some(part) = known {
+            found.push((key, FoundAnswer::Kept(part.clone())));
+            continue;
+        }
+        let fold = folded.take();
+        let fold = fold.unwrap_or_else(|| world.fold_chain(kind, &chain));
+        folded = (place < keys.len()).then(|| fold.clone());
+        let (effective, spec) = world.answer_json(kind, &chain, fold);
+        let policy = &kind.profile().policy;
+        let part = (spec.is_some() || !effective.is_empty()).then(|| {
+            let message = effective_policy_with_spec(policy, &effective, spec);
+            encode(policy.clone(), message)
+        });
+        found.push((key, FoundAnswer::Merged(part)));
+    }
+    found
+}
+
+/// The kind and the chain of a chain state. An internal error makes the kind UNKNOWN.
+fn chain_of<'w>(
+    world: &'w World,
+    automaton: &Automaton,
+    (number, chain_state, inherited_only): ChainStateKey,
+) -> Option<(&'w PolicyKind, AttachmentChain)> {
+    let kind = world.kinds().get(number)?;
+    match automaton.chain(number, chain_state, inherited_only) {
+        Ok(chain) => Some((kind, chain?)),
+        Err(error) => {
+            kind.fail(error);
+            None
+        }
+    }
+}
+
+/// The answers of an engine by their keys.
+fn answers_by_key(engine: &Engine, parts: &PartTable) -> AnswersByKey {
+    let (world, automaton) = (engine.world(), engine.automaton());
+    let parts: Vec<(ChainStateKey, &Part)> = parts.iter().collect();
+    let keys = in_shares(&parts, |share| {
+        let mut groups = SharedGroups::default();
+        let keys = share.iter().filter_map(|&(key, part)| {
+            let (kind, chain) = chain_of(world, automaton, key)?;
+            let mut answer_key = world.answer_key(kind, &chain);
+            answer_key.share(&mut groups);
+            Some((answer_key, part.clone()))
+        });
+        keys.collect()
+    });
+    keys.into_iter().collect()
+}
+
+/// Applies a function to shares of a list, in parallel if it is long.
+fn in_shares<T: Sync, R: Send>(items: &[T], of_share: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = items.len().div_ceil(threads).max(MIN_ANSWERS_PER_THREAD);
+    let of_share = &of_share;
+    thread::scope(|scope| {
+        let (first, others) = items.split_at(share.min(items.len()));
+        let threads = others.chunks(share).map(|items| {
+            let thread = thread::Builder::new().spawn_scoped(scope, || of_share(items));
+            (items, thread)
+        });
+        let threads: Vec<_> = threads.collect();
+        let mut found = of_share(first);
+        for (items, thread) in threads {
+            // If the thread could not be started, its share is computed here.
+            let result = thread.ok().and_then(|thread| thread.join().ok());
+            found.extend(result.unwrap_or_else(|| of_share(items)));
+        }
+        found
+    })
 }
 
 /// Encodes the answer of a kind: the field `result` of a path that has no other, with the field `policies` in it.

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use super::KindAnswer;
-use entail_core::effective::AnswerKey;
 use entail_core::engine::ChainStateId;
 use entail_core::model::ChunkedVec;
 
 /// Index of a kind, its chain state, and whether the path is above the effective level.
 pub(super) type ChainStateKey = (usize, ChainStateId, bool);
 
-/// The answer of a chain state, which is `None` if it is empty, and what it depends on.
-pub(super) type Part = (Arc<AnswerKey>, Option<Arc<KindAnswer>>);
+/// The answer of a chain state; `None` if it is empty.
+pub(super) type Part = Option<Arc<KindAnswer>>;
 
 /// The answers by kind and chain state: at the effective level, and above it.
 #[derive(Debug, Default)]
@@ -57,10 +56,19 @@ impl PartTable {
         Some(part)
     }
 
-    /// All answers.
-    pub fn iter(&self) -> impl Iterator<Item = &Part> {
-        let slots = self.kinds.iter().flat_map(ChunkedVec::iter);
-        slots.flatten().flatten()
+    /// All answers and their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (ChainStateKey, &Part)> {
+        self.kinds.iter().enumerate().flat_map(|(kind, of_kind)| {
+            let slots = (0..).zip(of_kind.iter()).flat_map(|(chain_state, slots)| {
+                [false, true]
+                    .into_iter()
+                    .zip(slots)
+                    .map(move |(above, part)| (chain_state, above, part))
+            });
+            slots.filter_map(move |(chain_state, above, part)| {
+                Some(((kind, chain_state, above), part.as_ref()?))
+            })
+        })
     }
 
     fn slot(&mut self, key: &ChainStateKey) -> Option<&mut Option<Part>> {

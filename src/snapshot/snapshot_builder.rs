@@ -16,6 +16,8 @@ use entail_core::store::{ChangeKind, ChangeSet, Store};
 pub struct SnapshotBuilder {
     engine: Engine,
     encoder: AnswerEncoder,
+    /// The engine of the last snapshot, if the answers are still those of this snapshot.
+    published: Option<Arc<Engine>>,
     paths: u64,
     /// The changed answers since the last snapshot.
     answer_delta: AnswerDelta,
@@ -52,11 +54,12 @@ impl SnapshotBuilder {
     pub fn new(world: World) -> Self {
         let engine = Engine::new(world);
         let mut encoder = AnswerEncoder::default();
-        encoder.encode_all(engine.world(), engine.automaton());
+        encoder.encode_all(&engine, None);
         Self {
             paths: engine.trie().paths(),
             engine,
             encoder,
+            published: None,
             answer_delta: AnswerDelta::All,
             router: Arc::default(),
             lineage: Arc::default(),
@@ -67,6 +70,7 @@ impl SnapshotBuilder {
     /// Applies the changed objects of a store. Returns whether an answer may have changed.
     pub fn update(&mut self, store: Store, changed: &ChangeSet) -> bool {
         let before = Arc::clone(self.engine.world().topology());
+        let published = self.published.take();
         let update = self.engine.follow(store, changed);
         self.changed.extend(changed.keys().cloned());
         let is_same = Arc::ptr_eq(&before, self.engine.world().topology());
@@ -77,7 +81,10 @@ impl SnapshotBuilder {
             self.router = Arc::new(self.router.successor());
         }
         match update {
-            EngineUpdate::Nothing => false,
+            EngineUpdate::Nothing => {
+                self.published = published;
+                false
+            }
             EngineUpdate::ChainStates(chain_states) => {
                 let replaced = self.encoder.encode_changed(&self.engine, &chain_states);
                 let differs = !replaced.is_empty();
@@ -96,8 +103,7 @@ impl SnapshotBuilder {
                 true
             }
             EngineUpdate::All => {
-                self.encoder
-                    .encode_all(self.engine.world(), self.engine.automaton());
+                self.encoder.encode_all(&self.engine, published.as_deref());
                 self.paths = self.engine.trie().paths();
                 self.answer_delta = AnswerDelta::All;
                 self.lineage = Arc::default();
@@ -152,6 +158,8 @@ impl SnapshotBuilder {
         };
         let answer_delta = std::mem::replace(&mut self.answer_delta, next);
         let now = self.engine.world();
+        let engine = Arc::new(self.engine.clone());
+        self.published = Some(Arc::clone(&engine));
         Snapshot {
             reply_tail: ReplyTail::of(now, &version),
             version,
@@ -164,7 +172,7 @@ impl SnapshotBuilder {
             failed: AtomicBool::new(false),
             paths: self.paths,
             lazy_world: LazyWorld {
-                engine: Arc::new(self.engine.clone()),
+                engine,
                 router: Arc::clone(&self.router),
             },
             statuses: OnceLock::new(),

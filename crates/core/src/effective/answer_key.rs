@@ -108,15 +108,6 @@ impl AnswerKey {
     }
 }
 
-impl SharedGroups {
-    /// Forgets the groups that no key has any more, once there are more than twice as many as `keys`.
-    pub fn forget(&mut self, keys: usize) {
-        if self.0.len() > 2 * keys + 64 {
-            self.0.retain(|group| Arc::strong_count(group) > 1);
-        }
-    }
-}
-
 impl World {
     /// The key of the answer for a chain.
     pub fn answer_key(&self, kind: &PolicyKind, chain: &AttachmentChain) -> AnswerKey {
