@@ -168,6 +168,34 @@ fn changes_that_no_answer_depends_on_merge_nothing() {
     }
 }
 
+/// Also if changes without effect follow that snapshot.
+#[test]
+fn a_rebuild_merges_only_answers_that_the_last_snapshot_does_not_have() {
+    let mut made = generate("1k");
+    let mut snapshot_builder = made.snapshot_builder();
+    let all = snapshot_builder.stats().merged;
+    let gateway_api = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
+    for number in 0..3_u16 {
+        let _published = snapshot_builder.snapshot(version());
+        let mut route = nth(&made, &gateway_api("HTTPRoute"), 0);
+        route.body.edit(|body| {
+            let path = format!("/new{number}");
+            body["spec"]["rules"][0]["matches"] = json!([{"path": {"value": path}}]);
+        });
+        let (differs, _) = apply_object(&mut snapshot_builder, &mut made, route);
+        assert!(!differs);
+        let mut gateway = nth(&made, &gateway_api("Gateway"), 0);
+        gateway.body.edit(|body| {
+            let listeners = body["spec"]["listeners"].as_array_mut().unwrap();
+            let name = format!("another-{number}");
+            listeners.push(json!({"name": name, "port": 9000 + number, "protocol": "HTTP"}));
+        });
+        let (differs, work) = apply_object(&mut snapshot_builder, &mut made, gateway);
+        assert_eq!((differs, work.rebuilds), (true, 1));
+        assert!(work.merged * 20 < all, "{work:?} of {all}");
+    }
+}
+
 /// The object of a kind with a number in its order.
 fn nth(made: &BenchWorld, kind: &GroupKind, number: usize) -> Object {
     let mut objects = made.store.of_kind(kind);

@@ -30,7 +30,7 @@ use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Number of bytes of the HTTP/2 preface.
 const PREFACE: usize = 24;
-/// Maximum number of connections that are accepted before other tasks run: with many that arrive at once, look-ups would
+/// Maximum number of connections that are accepted or have ended before other tasks run: with many that arrive at once, look-ups would
 /// wait for all of them.
 const ACCEPTS_PER_TURN: usize = 8;
 
@@ -83,7 +83,8 @@ pub(in crate::server) async fn serve_each<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (mut serving, shared) = (JoinSet::new(), Arc::new((accept_config, serve)));
+    let mut serving = JoinSet::new();
+    let shared = Arc::new((accept_config, serve, stop.clone()));
     for number in 1_usize.. {
         if number.is_multiple_of(ACCEPTS_PER_TURN) {
             yield_turn().await;
@@ -104,14 +105,12 @@ where
             }
         };
         if let Some(ticket) = shared.0.connections.admit(address) {
-            let (shared, stop) = (Arc::clone(&shared), stop.clone());
+            let shared = Arc::clone(&shared);
             serving.spawn(async move {
-                let (accept_config, serve) = &*shared;
+                let (accept_config, serve, stop) = &*shared;
                 let connected = connect(stream, ticket, accept_config, stop).await;
                 if let Some(connection) = connected {
-                    let served = serve(connection);
-                    drop(shared);
-                    served.await;
+                    serve(connection).await;
                 }
             });
         }
@@ -124,13 +123,13 @@ async fn connect(
     stream: Stream,
     ticket: ConnectionTicket,
     accept_config: &AcceptConfig,
-    stop: CancellationToken,
+    stop: &CancellationToken,
 ) -> Option<Connection> {
     match (stream, &accept_config.certificates) {
         (Stream::Tcp(stream), Some(certificates)) => {
             let certificates = Arc::clone(certificates);
             let handshake = Box::pin(tls_handshake(stream, certificates, accept_config, ticket));
-            stop.run_until_cancelled_owned(handshake).await.flatten()
+            stop.run_until_cancelled(handshake).await.flatten()
         }
         (stream, _) => Some(Connection {
             stream,
@@ -230,8 +229,8 @@ impl Connection {
         match &self.stream {
             // The handshake may have read more than its own.
             Stream::Tls(stream) if !stream.get_ref().1.wants_read() => Ok(true),
-            Stream::Tls(stream) => has_bytes(stream.get_ref().0).await,
-            Stream::Tcp(stream) => has_bytes(stream).await,
+            Stream::Tls(stream) => tcp_has_bytes(stream.get_ref().0).await,
+            Stream::Tcp(stream) => tcp_has_bytes(stream).await,
             Stream::Unix(stream) => {
                 let peek = || peek(stream.as_fd());
                 stream.async_io(Interest::READABLE, peek).await
@@ -250,7 +249,7 @@ impl Connection {
     }
 }
 
-async fn has_bytes(stream: &TcpStream) -> io::Result<bool> {
+async fn tcp_has_bytes(stream: &TcpStream) -> io::Result<bool> {
     let peek = || peek(stream.as_fd());
     stream.async_io(Interest::READABLE, peek).await
 }

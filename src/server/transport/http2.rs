@@ -2,6 +2,7 @@
 //! arrive, before a task is spawned for it, so admission counts every request that has started.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -91,9 +92,18 @@ async fn serve_when_readable(
 ) {
     let lifetime = Lifetime::of(&connection, &limits);
     let bounds = services.bounds();
+    let sends = async {
+        let sends = connection.has_bytes().await;
+        if lifetime.connection.is_quiet() {
+            // A caller may close thousands at once, or begin to send on all of them.
+            let mut turn = Turn::of(connection.table().turns());
+            poll_fn(|context| turn.poll(context)).await;
+        }
+        sends.unwrap_or_default()
+    };
     tokio::select! {
-        sent = connection.has_bytes() => {
-            if !sent.unwrap_or_default() {
+        sends = sends => {
+            if !sends {
                 return;
             }
         }
@@ -161,7 +171,7 @@ async fn serve_while<F: Future<Output = ()>>(
     sustained: &SustainedReads,
     usual: Option<&Handle>,
 ) -> Served {
-    std::future::poll_fn(|context| {
+    poll_fn(|context| {
         let polled = match usual {
             Some(usual) => {
                 let _entered = usual.enter();

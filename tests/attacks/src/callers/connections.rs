@@ -25,11 +25,17 @@ pub const ATTACKS: &[Attack] = &[
     ("d-silent-health", |target| {
         Box::pin(silent(target.addresses().health))
     }),
+    ("d-silent-closed-at-once", |target| {
+        Box::pin(closed_at_once(target.addresses().data))
+    }),
     ("d-silent-admin", |target| Box::pin(silent_admin(target))),
 ];
 
 /// One more than the server accepts.
 const CONNECTIONS: usize = 10_001;
+
+/// How long connections are held: none may be silent for longer.
+const HELD: Duration = Duration::from_secs(5);
 
 /// How many connections are opened at once.
 const PARTS: usize = 32;
@@ -81,11 +87,16 @@ fn closed(streams: &[TcpStream]) -> usize {
 }
 
 async fn hold(address: SocketAddr, count: usize, first: &[u8]) -> Outcome {
-    hold_from(1, address, count, first).await
+    hold_from(1, address, (count, HELD), first).await
 }
 
 /// Opens connections from so many addresses, one of which is that of the neighbour.
-async fn hold_from(sources: usize, address: SocketAddr, count: usize, first: &[u8]) -> Outcome {
+async fn hold_from(
+    sources: usize,
+    address: SocketAddr,
+    (count, held): (usize, Duration),
+    first: &[u8],
+) -> Outcome {
     let mut opening = tokio::task::JoinSet::new();
     for part in 0..PARTS {
         let (first, count) = (first.to_vec(), (count + part) / PARTS);
@@ -98,7 +109,7 @@ async fn hold_from(sources: usize, address: SocketAddr, count: usize, first: &[u
         streams.extend(part);
         reasons.insert(why);
     }
-    sleep(Duration::from_secs(5)).await;
+    sleep(held).await;
     let reasons: Vec<_> = reasons.into_iter().collect();
     Ok(format!(
         "{} of {count} connections ({}), of which the server closed {}",
@@ -112,6 +123,11 @@ async fn silent(address: SocketAddr) -> Outcome {
     hold(address, CONNECTIONS, b"").await
 }
 
+/// Connections that wait for their first byte, and are closed all at once.
+async fn closed_at_once(address: SocketAddr) -> Outcome {
+    hold_from(8, address, (CONNECTIONS, Duration::from_secs(2)), b"").await
+}
+
 /// Connections of callers that know HTTP/2 and ask nothing.
 async fn preface_only(address: SocketAddr) -> Outcome {
     hold(address, CONNECTIONS, &preface()).await
@@ -119,7 +135,7 @@ async fn preface_only(address: SocketAddr) -> Outcome {
 
 /// Likewise from many addresses: as many as the server accepts in all.
 async fn preface_from_everywhere(address: SocketAddr) -> Outcome {
-    hold_from(8, address, CONNECTIONS, &preface()).await
+    hold_from(8, address, (CONNECTIONS, HELD), &preface()).await
 }
 
 fn preface() -> Vec<u8> {
