@@ -235,8 +235,8 @@ impl Server {
             let follows = self.security.reviews.is_none();
             let console = async move {
                 let (acceptor, _file) = Acceptor::of(listener);
-                let incoming = (acceptor, accept_config);
-                console::serve(incoming, services, (&limits, follows), stop).await;
+                let listener = (acceptor, accept_config);
+                console::serve(listener, services, (&limits, follows), stop).await;
             };
             serving.spawn_on(console, &runtime);
         }

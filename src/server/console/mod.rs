@@ -67,14 +67,14 @@ struct Handler {
 
 /// Serves on the connections of a listener until `stop` is cancelled and they are closed.
 pub(super) async fn serve(
-    incoming: (Acceptor, AcceptConfig),
+    listener: (Acceptor, AcceptConfig),
     services: FastPathService,
     (limits, follows): (&Limits, bool),
     stop: CancellationToken,
 ) {
     let handler = Handler { services, follows };
     let (limits, of_each) = (limits.clone(), stop.clone());
-    let connections = serve_each(incoming, &stop, move |connection| {
+    let connections = serve_each(listener, &stop, move |connection| {
         let lifetime = Lifetime::of(&connection, &limits);
         let (handler, peer) = (handler.clone(), connection.peer().clone());
         let table = Arc::clone(connection.table());

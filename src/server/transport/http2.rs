@@ -68,13 +68,13 @@ pub(in crate::server) struct Lifetime {
 
 /// Serves on the connections of a listener until `stop` is cancelled and they are closed.
 pub(in crate::server) async fn serve(
-    incoming: (Acceptor, AcceptConfig),
+    listener: (Acceptor, AcceptConfig),
     services: FastPathService,
     limits: &Limits,
     stop: CancellationToken,
 ) {
     let (limits, of_each) = (Arc::new(limits.clone()), stop.clone());
-    let connections = serve_each(incoming, &stop, move |connection| {
+    let connections = serve_each(listener, &stop, move |connection| {
         let (services, limits) = (services.clone(), Arc::clone(&limits));
         serve_when_readable(connection, services, limits, of_each.clone())
     });

@@ -52,7 +52,7 @@ struct Refusal(StatusCode, String);
 
 /// Serves on the connections of a listener until `stop` is cancelled, and then up to a time for requests in progress.
 pub(super) async fn serve(
-    incoming: (Acceptor, AcceptConfig),
+    listener: (Acceptor, AcceptConfig),
     reviewer: Arc<Reviewer>,
     (limits, bounds): (&Limits, Arc<BoundCounters>),
     (stop, drain): (CancellationToken, Duration),
@@ -64,7 +64,7 @@ pub(super) async fn serve(
         bounds,
     });
     let (limits, of_each) = (limits.clone(), stop.clone());
-    let serving = serve_each(incoming, &stop, move |connection| {
+    let serving = serve_each(listener, &stop, move |connection| {
         let lifetime = Lifetime::of(&connection, &limits);
         let (handler, peer) = (Arc::clone(&handler), connection.peer().clone());
         let service = service_fn(move |request| {
