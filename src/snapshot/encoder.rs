@@ -78,8 +78,8 @@ pub struct BuildStats {
 }
 
 impl AnswerEncoder {
-    /// Encodes the answers of all states of a new or rebuilt world. With the engine whose answers were encoded last, those whose
-    /// [`AnswerKey`] is unchanged are reused.
+    /// Encodes the answers of all states of a new or rebuilt world. With the engine whose answers were encoded last, those
+    /// whose [`AnswerKey`] is unchanged are reused.
     pub(super) fn encode_all(&mut self, engine: &Engine, before: Option<&Engine>) {
         let (world, automaton) = (engine.world(), engine.automaton());
         // Kept until the end, so that equal answers stay the same object.

@@ -341,7 +341,7 @@ async fn a_silent_connection_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_its_caller_closes_at_once_is_gone_at_once() {
+async fn silent_connections_that_their_caller_closes_are_gone() {
     let server =
         Server::start(|settings| settings.limits.connection_setup = Duration::from_secs(600)).await;
     server.neighbour_calls().await;

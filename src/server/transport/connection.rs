@@ -30,8 +30,8 @@ use crate::server::transport::listener::{BoundListener, Socket, SocketFile};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Number of bytes of the HTTP/2 preface.
 const PREFACE: usize = 24;
-/// Maximum number of connections that are accepted or have ended before other tasks run: with many that arrive at once, look-ups would
-/// wait for all of them.
+/// Maximum number of connections that are accepted or have ended before other tasks run: with many that arrive at once,
+/// look-ups would wait for all of them.
 const ACCEPTS_PER_TURN: usize = 8;
 
 /// Limits and credentials of the listeners.

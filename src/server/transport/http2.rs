@@ -257,14 +257,19 @@ impl Lifetime {
     async fn end_silent(&self) -> EndReason {
         tokio::select! {
             reason = self.connection.ended() => reason,
-            () = tokio::time::sleep_until(self.connection.accepted + self.setup) => EndReason::Silent,
+            () = self.setup_over() => EndReason::Silent,
         }
+    }
+
+    /// Completes when the time for the handshake and the HTTP/2 preface is over.
+    fn setup_over(&self) -> tokio::time::Sleep {
+        tokio::time::sleep_until(self.connection.accepted + self.setup)
     }
 
     /// Completes when the server must end the connection.
     pub async fn end(&self) -> EndReason {
         let silent = async {
-            tokio::time::sleep_until(self.connection.accepted + self.setup).await;
+            self.setup_over().await;
             if !self.connection.is_silent() {
                 std::future::pending::<()>().await;
             }
