@@ -9,8 +9,8 @@ use std::thread;
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use super::part_table::{ChainStateKey, Part, PartTable};
-use super::{KindAnswer, Parts, PathAnswer};
+use super::answer_table::{AnswerTable, ChainStateKey};
+use super::{AnsweredPolicies, EncodedPolicy, KindAnswer, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
@@ -21,25 +21,25 @@ use entail_core::model::{ChunkedVec, GroupKind, InternalError};
 /// The encoded answers of a world.
 #[derive(Debug, Default)]
 pub struct AnswerEncoder {
-    parts: PartTable,
-    /// The answers of kinds by the hash of their bytes, which is kept with each.
-    by_bytes: HashTable<(u64, Weak<KindAnswer>)>,
-    /// The answers of paths by the addresses of their parts.
-    by_parts: HashTable<KnownAnswer>,
-    hasher: DefaultHashBuilder,
+    /// The answers of chain states.
+    of_kinds: AnswerTable,
+    /// The answers of states.
     bodies: ChunkedVec<Arc<PathAnswer>>,
+    /// All of both by the etags of their policies, so that equal ones are one.
+    known: HashTable<KnownAnswer>,
+    hasher: DefaultHashBuilder,
     /// The answer of states that no path reaches.
     nothing: Option<Arc<PathAnswer>>,
-    /// The number of answers in `by_parts` that states have.
+    /// The number of answers that states have.
     distinct: usize,
     work: BuildStats,
 }
 
-/// An answer of paths that was encoded, and may be gone.
+/// An answer that was encoded, and may be gone.
 #[derive(Debug)]
 struct KnownAnswer {
     answer: Weak<PathAnswer>,
-    /// The hash of the addresses of its parts.
+    /// The hash of the etags of its policies.
     hash: u32,
     /// The number of states that have it.
     uses: u32,
@@ -48,13 +48,13 @@ struct KnownAnswer {
 /// The answer of a chain state.
 enum FoundAnswer {
     /// The one with the same key before the world was rebuilt.
-    Kept(Part),
+    Kept(Arc<PathAnswer>),
     /// A new one; `None` if it is empty.
-    Merged(Option<KindAnswer>),
+    Merged(Option<PathAnswer>),
 }
 
 /// The answers before the world was rebuilt. Keys are needed only then, so that they are not stored.
-type AnswersByKey = HashMap<AnswerKey, Part>;
+type AnswersByKey = HashMap<AnswerKey, Arc<PathAnswer>>;
 
 /// Minimum number of answers for which a thread is started.
 const MIN_ANSWERS_PER_THREAD: usize = 500;
@@ -84,13 +84,13 @@ impl AnswerEncoder {
         let (world, automaton) = (engine.world(), engine.automaton());
         // Kept until the end, so that equal answers stay the same object.
         let previous = (
-            std::mem::take(&mut self.parts),
+            std::mem::take(&mut self.of_kinds),
             std::mem::take(&mut self.bodies),
         );
         let known = before.map(|before| answers_by_key(before, &previous.0));
         self.answer_all(world, automaton, &known.unwrap_or_default());
         let mut bodies = Vec::with_capacity(automaton.len());
-        self.by_parts.iter_mut().for_each(|known| known.uses = 0);
+        self.known.iter_mut().for_each(|known| known.uses = 0);
         self.distinct = 0;
         for state in 0..automaton.len() {
             let state = StateId::try_from(state).unwrap_or(StateId::MAX);
@@ -153,7 +153,7 @@ impl AnswerEncoder {
                 };
                 if reached.next().is_none() {
                     for inherited_only in [false, true] {
-                        self.parts.remove(&(kind, chain_state, inherited_only));
+                        self.of_kinds.remove(&(kind, chain_state, inherited_only));
                     }
                 }
             }
@@ -173,7 +173,7 @@ impl AnswerEncoder {
         let mut previous = Vec::new();
         for &(kind, chain_state) in dirty {
             for inherited_only in [false, true] {
-                previous.extend(self.parts.remove(&(kind, chain_state, inherited_only)));
+                previous.extend(self.of_kinds.remove(&(kind, chain_state, inherited_only)));
             }
             match engine.states_in(kind, chain_state) {
                 Ok(with_chain_state) => states.extend(with_chain_state),
@@ -221,18 +221,20 @@ impl AnswerEncoder {
 
     /// The entry of an answer; `None` for that of states which no path reaches, which is not one of those that there are.
     fn known(&mut self, answer: &Arc<PathAnswer>) -> Option<&mut KnownAnswer> {
-        let hash = self.hash_of(answer.parts());
+        let hash = self.hash_of(answer);
         let address = Arc::as_ptr(answer);
         let is_same = |known: &KnownAnswer| known.answer.as_ptr() == address;
-        self.by_parts.find_mut(spread(hash), is_same)
+        self.known.find_mut(spread(hash), is_same)
     }
 
-    /// The hash of the addresses of parts.
-    fn hash_of(&self, parts: &[Arc<KindAnswer>]) -> u32 {
+    /// The hash of the etags of an answer's policies.
+    fn hash_of(&self, answer: &PathAnswer) -> u32 {
+        self.hash_of_etags(answer.kinds().map(KindAnswer::etag))
+    }
+
+    fn hash_of_etags<'e>(&self, etags: impl Iterator<Item = &'e str>) -> u32 {
         let mut hasher = self.hasher.build_hasher();
-        for part in parts {
-            address(part).hash(&mut hasher);
-        }
+        etags.for_each(|etag| etag.hash(&mut hasher));
         u32::try_from(hasher.finish() >> 32).unwrap_or_default()
     }
 
@@ -256,73 +258,67 @@ impl AnswerEncoder {
 
     /// Counters of the work since the start.
     pub fn stats(&self) -> BuildStats {
-        let alive = |(_, part): &&(u64, Weak<KindAnswer>)| part.strong_count() > 0;
-        let known = self.by_parts.iter();
-        let bodies = known.filter_map(|known| known.answer.upgrade());
-        BuildStats {
-            parts: self.by_bytes.iter().filter(alive).count(),
-            bodies: bodies.filter(|body| !body.parts().is_empty()).count(),
-            ..self.work
+        let mut stats = self.work;
+        for known in &self.known {
+            if let Some(answer) = known.answer.upgrade() {
+                stats.parts += usize::from(answer.one().is_some());
+                stats.bodies += usize::from(known.uses > 0 && !answer.is_empty());
+            }
         }
+        stats
     }
 
     /// Returns the answer of a state.
     fn body(&mut self, world: &World, automaton: &Automaton, state: StateId) -> Arc<PathAnswer> {
-        let mut parts = Vec::new();
         let chain_states = automaton.chain_states(world, state);
-        for (kind, chain_state, inherited_only) in
-            chain_states.unwrap_or_else(|error| fail(world, error))
-        {
-            parts.extend(self.part(world, automaton, (kind, chain_state, inherited_only)));
+        let chain_states = chain_states.unwrap_or_else(|error| fail(world, error));
+        let answers = chain_states
+            .into_iter()
+            .map(|key| self.of_kind(world, automaton, key));
+        let mut answers: Vec<_> = answers.filter(|answer| !answer.is_empty()).collect();
+        match answers.len() {
+            1 => answers.remove(0),
+            _ => self.several(answers),
         }
-        let hash = self.hash_of(&parts);
-        let has_parts = |answer: &PathAnswer| {
-            let (known, wanted) = (answer.parts().iter(), parts.iter());
-            known.map(address).eq(wanted.map(address))
-        };
-        // An answer keeps its parts, so that no other part has their addresses while it is there.
-        let known = self.by_parts.find(spread(hash), |known| {
-            known.hash == hash
-                && known
-                    .answer
-                    .upgrade()
-                    .is_some_and(|known| has_parts(&known))
-        });
-        if let Some(known) = known.and_then(|known| known.answer.upgrade()) {
-            return known;
-        }
-        let body = Arc::new(match <[Arc<KindAnswer>; 1]>::try_from(parts) {
-            Ok([part]) => PathAnswer(Parts::One(part)),
-            Err(parts) => {
-                let tag = combined_etag(parts.iter().map(|part| part.etag()));
-                let policies: Vec<Bytes> = parts.iter().map(|part| part.policies()).collect();
-                let result = result_field(policies.iter().map(AsRef::as_ref), &tag);
-                self.work.encoded += result.len() as u64;
-                PathAnswer::several(result, tag.len(), parts.into())
-            }
-        });
-        let known = KnownAnswer {
-            answer: Arc::downgrade(&body),
-            hash,
-            uses: 0,
-        };
-        self.by_parts
-            .insert_unique(spread(hash), known, |known| spread(known.hash));
-        body
     }
 
-    /// Returns the encoded answer of a kind; `None` if it is empty.
-    fn part(
+    /// Returns the answer of several kinds or of none.
+    fn several(&mut self, answers: Vec<Arc<PathAnswer>>) -> Arc<PathAnswer> {
+        let etags = answers.iter().filter_map(|answer| answer.one());
+        let etags = etags.map(KindAnswer::etag);
+        let hash = self.hash_of_etags(etags.clone());
+        // An answer keeps those of its kinds, so that no others have their addresses while it is there.
+        let has_answers = |known: &PathAnswer| match &known.policies {
+            AnsweredPolicies::Several { answers: of, .. } => {
+                of.iter().map(address).eq(answers.iter().map(address))
+            }
+            AnsweredPolicies::One(_) => false,
+        };
+        if let Some(known) = self.find(hash, has_answers) {
+            return known;
+        }
+        let tag = combined_etag(etags);
+        let fields = answers.iter().flat_map(|answer| answer.kinds());
+        let fields: Vec<Bytes> = fields.map(KindAnswer::field).collect();
+        let result = result_field(fields.iter().map(AsRef::as_ref), &tag);
+        self.work.encoded += result.len() as u64;
+        self.add(hash, PathAnswer::several(result, tag.len(), answers.into()))
+    }
+
+    /// Returns the answer of one kind.
+    fn of_kind(
         &mut self,
         world: &World,
         automaton: &Automaton,
         key: ChainStateKey,
-    ) -> Option<Arc<KindAnswer>> {
-        if let Some(part) = self.parts.get(&key) {
-            return part.clone();
+    ) -> Arc<PathAnswer> {
+        if let Some(answer) = self.of_kinds.get(&key) {
+            return Arc::clone(answer);
         }
-        let (key, answer) = answers(world, automaton, &[key], &HashMap::new()).pop()?;
-        self.keep(key, answer)
+        match answers(world, automaton, &[key], &HashMap::new()).pop() {
+            Some((key, answer)) => self.keep(key, answer),
+            None => self.several(Vec::new()),
+        }
     }
 
     /// Computes the answers of all states, in parallel if there are many.
@@ -348,44 +344,58 @@ impl AnswerEncoder {
         }
     }
 
-    /// Stores an answer.
-    fn keep(&mut self, key: ChainStateKey, answer: FoundAnswer) -> Part {
-        let part = match answer {
-            FoundAnswer::Kept(part) => part,
-            FoundAnswer::Merged(part) => {
+    /// Stores the answer of a chain state.
+    fn keep(&mut self, key: ChainStateKey, answer: FoundAnswer) -> Arc<PathAnswer> {
+        let answer = match answer {
+            FoundAnswer::Kept(answer) => answer,
+            FoundAnswer::Merged(answer) => {
                 self.work.merged += 1;
-                part.map(|part| self.encoded(part))
+                match answer {
+                    Some(answer) => self.one(answer),
+                    None => self.several(Vec::new()),
+                }
             }
         };
-        self.parts.insert(key, part.clone());
-        part
+        self.of_kinds.insert(key, Arc::clone(&answer));
+        answer
     }
 
-    /// Returns the stored answer with the same bytes, or stores this one.
-    fn encoded(&mut self, part: KindAnswer) -> Arc<KindAnswer> {
-        self.work.encoded += part.policies.len() as u64;
-        let hash = self.hasher.hash_one(&part.alone);
-        let is_same = |(other, known): &(u64, Weak<KindAnswer>)| {
-            *other == hash && known.upgrade().is_some_and(|known| *known == part)
-        };
-        let same = self.by_bytes.find(hash, is_same);
-        if let Some(known) = same.and_then(|(_, known)| known.upgrade()) {
-            return known;
+    /// Returns the known answer that equals one of one kind, or adds this one.
+    fn one(&mut self, answer: PathAnswer) -> Arc<PathAnswer> {
+        self.work.encoded += answer.one().map_or(0, |one| one.policy.field.len() as u64);
+        let hash = self.hash_of(&answer);
+        match self.find(hash, |known| *known == answer) {
+            Some(known) => known,
+            None => self.add(hash, answer),
         }
-        let part = Arc::new(part);
-        let entry = (hash, Arc::downgrade(&part));
-        self.by_bytes.insert_unique(hash, entry, |(hash, _)| *hash);
-        part
+    }
+
+    /// The known answer with a hash for which `is_same` holds, if it is still there.
+    fn find(&self, hash: u32, is_same: impl Fn(&PathAnswer) -> bool) -> Option<Arc<PathAnswer>> {
+        let is_same = |known: &KnownAnswer| {
+            let answer = || known.answer.upgrade();
+            known.hash == hash && answer().is_some_and(|answer| is_same(&answer))
+        };
+        self.known.find(spread(hash), is_same)?.answer.upgrade()
+    }
+
+    /// Adds an answer that is not known.
+    fn add(&mut self, hash: u32, answer: PathAnswer) -> Arc<PathAnswer> {
+        let answer = Arc::new(answer);
+        let known = KnownAnswer {
+            answer: Arc::downgrade(&answer),
+            hash,
+            uses: 0,
+        };
+        self.known
+            .insert_unique(spread(hash), known, |known| spread(known.hash));
+        answer
     }
 
     /// Removes unused answers once they outnumber the used ones, so that the cost is amortized.
     fn forget(&mut self) {
-        if self.by_parts.len() > 2 * self.distinct + 64 {
-            self.by_parts
-                .retain(|known| known.answer.strong_count() > 0);
-        }
-        if self.by_bytes.len() > 2 * self.parts.len() + 64 {
-            self.by_bytes.retain(|(_, part)| part.strong_count() > 0);
+        if self.known.len() > 2 * (self.of_kinds.len() + self.distinct) + 64 {
+            self.known.retain(|known| known.answer.strong_count() > 0);
         }
     }
 }
@@ -407,8 +417,8 @@ fn answers(
             true => None,
             false => before.get(&world.answer_key(kind, &chain)),
         };
-        if let Some(part) = known {
-            found.push((key, FoundAnswer::Kept(part.clone())));
+        if let Some(answer) = known {
+            found.push((key, FoundAnswer::Kept(Arc::clone(answer))));
             continue;
         }
         let fold = folded.take();
@@ -416,11 +426,11 @@ fn answers(
         folded = (place < keys.len()).then(|| fold.clone());
         let (effective, spec) = world.answer_json(kind, &chain, fold);
         let policy = &kind.profile().policy;
-        let part = (spec.is_some() || !effective.is_empty()).then(|| {
+        let answer = (spec.is_some() || !effective.is_empty()).then(|| {
             let message = effective_policy_with_spec(policy, &effective, spec);
             encode(policy.clone(), message)
         });
-        found.push((key, FoundAnswer::Merged(part)));
+        found.push((key, FoundAnswer::Merged(answer)));
     }
     found
 }
@@ -442,16 +452,16 @@ fn chain_of<'w>(
 }
 
 /// The answers of an engine by their keys.
-fn answers_by_key(engine: &Engine, parts: &PartTable) -> AnswersByKey {
+fn answers_by_key(engine: &Engine, answers: &AnswerTable) -> AnswersByKey {
     let (world, automaton) = (engine.world(), engine.automaton());
-    let parts: Vec<(ChainStateKey, &Part)> = parts.iter().collect();
-    let keys = in_shares(&parts, |share| {
+    let answers: Vec<(ChainStateKey, &Arc<PathAnswer>)> = answers.iter().collect();
+    let keys = in_shares(&answers, |share| {
         let mut groups = SharedGroups::default();
-        let keys = share.iter().filter_map(|&(key, part)| {
+        let keys = share.iter().filter_map(|&(key, answer)| {
             let (kind, chain) = chain_of(world, automaton, key)?;
             let mut answer_key = world.answer_key(kind, &chain);
             answer_key.share(&mut groups);
-            Some((answer_key, part.clone()))
+            Some((answer_key, Arc::clone(answer)))
         });
         keys.collect()
     });
@@ -481,7 +491,7 @@ fn in_shares<T: Sync, R: Send>(items: &[T], of_share: impl Fn(&[T]) -> Vec<R> + 
 }
 
 /// Encodes the answer of a kind: the field `result` of a path that has no other, with the field `policies` in it.
-fn encode(kind: GroupKind, message: v1::EffectivePolicy) -> KindAnswer {
+fn encode(kind: GroupKind, message: v1::EffectivePolicy) -> PathAnswer {
     let policies = policies_field(&message);
     let tag = combined_etag([&*message.etag].into_iter());
     let result = result_field([policies.as_slice()].into_iter(), &tag);
@@ -490,12 +500,14 @@ fn encode(kind: GroupKind, message: v1::EffectivePolicy) -> KindAnswer {
     let mut places = policies.windows(message.etag.len().max(1));
     let etag = places.rposition(|text| text == message.etag.as_bytes());
     let etag = start + etag.unwrap_or_default();
-    KindAnswer {
-        kind,
-        alone: super::shared_bytes(result),
-        policies: part(start, policies.len()),
-        etag: part(etag, message.etag.len()),
-        unknown: message.unknown.map(Box::new),
+    PathAnswer {
+        result: super::shared_bytes(result),
+        policies: AnsweredPolicies::One(EncodedPolicy {
+            kind,
+            field: part(start, policies.len()),
+            etag: part(etag, message.etag.len()),
+            unknown: message.unknown.map(Box::new),
+        }),
     }
 }
 
@@ -540,19 +552,19 @@ mod tests {
             ..v1::EffectivePolicy::default()
         };
         let bytes = policies_field(&policy);
-        let part = encode(GroupKind::new("", "Foo"), policy);
-        assert_eq!((part.etag(), &*part.policies()), ("of the policy", &*bytes));
+        let one = encode(GroupKind::new("", "Foo"), policy);
+        let alone = one.one().unwrap();
+        assert_eq!((alone.etag(), &*alone.field()), ("of the policy", &*bytes));
         let tag = combined_etag(["of the policy"].into_iter());
         let several = answer(&tag, &[&bytes]);
-        let one = PathAnswer(Parts::One(Arc::new(part)));
-        assert_eq!((one.etag(), one.result()), (&*tag, several.result()));
+        assert_eq!((one.etag(), &one.result), (&*tag, &several.result));
         for answer in [
             answer("unknown", &[]),
             answer("two", &[&bytes, &bytes]),
             several,
             one,
         ] {
-            let reply = v1::GetEffectivePoliciesResponse::decode(&**answer.result()).unwrap();
+            let reply = v1::GetEffectivePoliciesResponse::decode(&*answer.result).unwrap();
             assert_eq!(reply.result.unwrap().etag, answer.etag());
         }
     }

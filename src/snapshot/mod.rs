@@ -4,11 +4,11 @@
 //! computed from with the trie and the automaton of its paths. Queries walk the same trie as
 //! look-ups.
 
+mod answer_table;
 mod assertion_memo;
 mod cell;
 mod encoder;
 mod in_progress;
-mod part_table;
 mod reply_tail;
 mod snapshot_builder;
 
@@ -94,41 +94,45 @@ pub struct UnknownKind {
     pub answers: u64,
 }
 
-/// The encoded effective policies of all kinds on a path. Paths with equal answers share one.
-#[derive(Debug)]
-pub struct PathAnswer(Parts);
-
-/// The answers of the kinds on a path.
-#[derive(Debug)]
-enum Parts {
-    /// That of one kind, as on most paths.
-    One(Arc<KindAnswer>),
-    /// Those of several kinds or of none.
-    Several(Box<SeveralParts>),
-}
-
-/// The answers of several kinds or of none.
-#[derive(Debug)]
-struct SeveralParts {
-    /// As [`PathAnswer::result`].
-    result: Bytes,
-    /// Where the etag begins in `result`.
-    etag_start: usize,
-    parts: Box<[Arc<KindAnswer>]>,
-}
-
-/// The encoded effective policy of one kind. There is one for each distinct answer, so it is small.
+/// The encoded effective policies of all kinds on a path. Equal answers are one, so that there is one for each distinct
+/// answer: it is small.
 #[derive(Debug, PartialEq)]
-struct KindAnswer {
+pub struct PathAnswer {
+    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
+    result: Bytes,
+    policies: AnsweredPolicies,
+}
+
+/// Where the effective policies of a [`PathAnswer`] are.
+#[derive(Debug, PartialEq)]
+enum AnsweredPolicies {
+    /// That of one kind, as on most paths.
+    One(EncodedPolicy),
+    /// Those of several kinds, or of none: the answers of paths that have only one of them.
+    Several {
+        answers: Box<[Arc<PathAnswer>]>,
+        /// Where the etag begins in `result`.
+        etag_start: usize,
+    },
+}
+
+/// The effective policy of one kind in a [`PathAnswer`] that has no other.
+#[derive(Debug, PartialEq)]
+struct EncodedPolicy {
     kind: GroupKind,
-    /// The field `result` of the reply for a path that has only this answer. Ends with the etag of the path.
-    alone: Bytes,
-    /// Where `alone` has the field `policies`, with its tag and length.
-    policies: Range<u32>,
-    /// Where `alone` has the etag of the policies.
+    /// Where `result` has the field `policies`, with its tag and length.
+    field: Range<u32>,
+    /// Where `result` has the etag of the policy.
     etag: Range<u32>,
-    /// What the answer does not know.
+    /// What the policy does not know.
     unknown: Option<Box<v1::Unknown>>,
+}
+
+/// The effective policy of one kind in an answer.
+#[derive(Clone, Copy, Debug)]
+struct KindAnswer<'a> {
+    result: &'a Bytes,
+    policy: &'a EncodedPolicy,
 }
 
 impl Snapshot {
@@ -248,7 +252,7 @@ impl Snapshot {
     /// Returns the reply to a look-up of all kinds. Does not allocate.
     pub fn reply(&self, body: &PathAnswer) -> EncodedGetEffectivePoliciesResponse {
         EncodedGetEffectivePoliciesResponse {
-            result: body.result().clone(),
+            result: body.result.clone(),
             tail: self.get_tail().clone(),
         }
     }
@@ -405,39 +409,54 @@ impl Snapshot {
 }
 
 impl PathAnswer {
-    /// An answer of some kinds whose encoded field `result` ends with an etag of this length.
-    fn several(result: Vec<u8>, etag: usize, parts: Box<[Arc<KindAnswer>]>) -> Self {
-        Self(Parts::Several(Box::new(SeveralParts {
-            etag_start: result.len().saturating_sub(etag),
+    /// An answer of several kinds or of none, whose encoded field `result` ends with an etag of this length.
+    fn several(result: Vec<u8>, etag: usize, answers: Box<[Arc<PathAnswer>]>) -> Self {
+        Self {
+            policies: AnsweredPolicies::Several {
+                answers,
+                etag_start: result.len().saturating_sub(etag),
+            },
             result: shared_bytes(result),
-            parts,
-        })))
-    }
-
-    /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
-    fn result(&self) -> &Bytes {
-        match &self.0 {
-            Parts::One(part) => &part.alone,
-            Parts::Several(several) => &several.result,
         }
     }
 
     /// The etag of all kinds. Replicas return the same etag for equal answers.
     pub fn etag(&self) -> &str {
-        let result = self.result();
-        let start = match &self.0 {
-            Parts::One(_) => result.len().saturating_sub(ETAG_LENGTH),
-            Parts::Several(several) => several.etag_start,
+        let start = match self.policies {
+            AnsweredPolicies::One(_) => self.result.len().saturating_sub(ETAG_LENGTH),
+            AnsweredPolicies::Several { etag_start, .. } => etag_start,
         };
-        let etag = result.get(start..).unwrap_or_default();
+        let etag = self.result.get(start..).unwrap_or_default();
         std::str::from_utf8(etag).unwrap_or_default()
     }
 
-    fn parts(&self) -> &[Arc<KindAnswer>] {
-        match &self.0 {
-            Parts::One(part) => std::slice::from_ref(part),
-            Parts::Several(several) => &several.parts,
+    /// Whether the answer has no policies.
+    fn is_empty(&self) -> bool {
+        match &self.policies {
+            AnsweredPolicies::One(_) => false,
+            AnsweredPolicies::Several { answers, .. } => answers.is_empty(),
         }
+    }
+
+    /// The effective policy of the only kind.
+    fn one(&self) -> Option<KindAnswer<'_>> {
+        match &self.policies {
+            AnsweredPolicies::One(policy) => Some(KindAnswer {
+                result: &self.result,
+                policy,
+            }),
+            AnsweredPolicies::Several { .. } => None,
+        }
+    }
+
+    /// The effective policies of all kinds.
+    fn kinds(&self) -> impl Iterator<Item = KindAnswer<'_>> {
+        let others = match &self.policies {
+            AnsweredPolicies::One(_) => &[][..],
+            AnsweredPolicies::Several { answers, .. } => answers,
+        };
+        let others = others.iter().filter_map(|answer| answer.one());
+        self.one().into_iter().chain(others)
     }
 
     /// The etag of a reply with some kinds; empty for all kinds.
@@ -445,12 +464,12 @@ impl PathAnswer {
         if kinds.is_empty() {
             return self.etag().to_owned();
         }
-        combined_etag(self.selected(kinds).map(|part| part.etag()))
+        combined_etag(self.selected(kinds).map(KindAnswer::etag))
     }
 
     /// The encoded fields `policies` of some kinds, each with its tag and length; empty for all kinds.
     pub fn policies<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = Bytes> + 'b {
-        self.selected(kinds).map(|part| part.policies())
+        self.selected(kinds).map(KindAnswer::field)
     }
 
     /// The encoded fields `policies` of some kinds, or of all if empty, that differ from those of another answer.
@@ -459,18 +478,19 @@ impl PathAnswer {
         other: &'b PathAnswer,
         kinds: &'b [GroupKind],
     ) -> impl Iterator<Item = Bytes> + 'b {
-        let is_equal = |part: &KindAnswer| {
-            let mut others = other.parts().iter();
-            others.any(|other| other.kind == part.kind && other.etag() == part.etag())
+        let is_equal = |answer: &KindAnswer<'_>| {
+            let mut others = other.kinds();
+            others.any(|other| other.kind() == answer.kind() && other.etag() == answer.etag())
         };
-        let parts = self.selected(kinds).filter(move |part| !is_equal(part));
-        parts.map(|part| part.policies())
+        let unlike = self.selected(kinds);
+        let unlike = unlike.filter(move |answer| !is_equal(answer));
+        unlike.map(KindAnswer::field)
     }
 
     /// The etag and the encoded field `policies` of one kind, with its tag and length.
     pub(crate) fn policy(&self, kind: &GroupKind) -> Option<(&str, Bytes)> {
-        let part = self.parts().iter().find(|part| part.kind == *kind)?;
-        Some((part.etag(), part.policies()))
+        let answer = self.kinds().find(|answer| answer.kind() == kind)?;
+        Some((answer.etag(), answer.field()))
     }
 
     /// The kinds that are not fully known on the path, with what is not known; of some kinds, or of all if
@@ -480,26 +500,30 @@ impl PathAnswer {
         kinds: &'b [GroupKind],
     ) -> impl Iterator<Item = (&'b GroupKind, &'b v1::Unknown)> {
         self.selected(kinds)
-            .filter_map(|part| Some((&part.kind, part.unknown.as_deref()?)))
+            .filter_map(|answer| Some((answer.kind(), answer.policy.unknown.as_deref()?)))
     }
 
-    fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = &'b Arc<KindAnswer>> {
-        let parts = self.parts().iter();
+    fn selected<'b>(&'b self, kinds: &'b [GroupKind]) -> impl Iterator<Item = KindAnswer<'b>> {
         let is_named = |kind: &GroupKind| kinds.iter().any(|named| named.names(kind));
-        parts.filter(move |part| kinds.is_empty() || is_named(&part.kind))
+        let all = self.kinds();
+        all.filter(move |answer| kinds.is_empty() || is_named(answer.kind()))
     }
 }
 
-impl KindAnswer {
-    /// The field `policies`, with its tag and length. Shares the bytes.
-    fn policies(&self) -> Bytes {
-        self.alone.slice(range(&self.policies))
+impl<'a> KindAnswer<'a> {
+    fn kind(self) -> &'a GroupKind {
+        &self.policy.kind
     }
 
-    /// The etag of the policies.
-    fn etag(&self) -> &str {
-        let etag = self.alone.get(range(&self.etag)).unwrap_or_default();
-        std::str::from_utf8(etag).unwrap_or_default()
+    /// The field `policies`, with its tag and length. Shares the bytes.
+    fn field(self) -> Bytes {
+        self.result.slice(range(&self.policy.field))
+    }
+
+    /// The etag of the policy.
+    fn etag(self) -> &'a str {
+        let etag = self.result.get(range(&self.policy.etag));
+        std::str::from_utf8(etag.unwrap_or_default()).unwrap_or_default()
     }
 }
 
@@ -515,12 +539,12 @@ fn count_unknown<'b>(
 ) -> Vec<UnknownKind> {
     let mut counts: BTreeMap<(String, &str, &str), u64> = BTreeMap::new();
     let mut seen: HashSet<usize> = HashSet::new();
-    for part in bodies.flat_map(|body| body.parts()) {
-        if let Some(unknown) = &part.unknown
-            && seen.insert(Arc::as_ptr(part).addr())
-            && includes(&part.kind)
+    for KindAnswer { policy, .. } in bodies.flat_map(|body| body.kinds()) {
+        if let Some(unknown) = &policy.unknown
+            && seen.insert(std::ptr::from_ref(policy).addr())
+            && includes(&policy.kind)
         {
-            let key = (part.kind.to_string(), &*unknown.reason, &*unknown.message);
+            let key = (policy.kind.to_string(), &*unknown.reason, &*unknown.message);
             *counts.entry(key).or_default() += 1;
         }
     }
