@@ -26,9 +26,9 @@ pub fn write(shape: &'static str, file: &Path) {
             all.push(json!({
                 "kind": [key.kind.group, key.kind.kind],
                 "name": [key.namespace, key.name],
-                "labels": **labels,
-                "annotations": **annotations,
-                "created": created.map(|at| at.0),
+                "labels": labels,
+                "annotations": annotations,
+                "created": created.map(Timestamp::seconds),
                 "body": body.value(),
             }));
         }
@@ -56,7 +56,7 @@ pub fn read(shape: &'static str, file: &Path) -> BenchWorld {
             },
             labels: map(take("labels")),
             annotations: map(take("annotations")),
-            created: take("created").as_i64().map(Timestamp),
+            created: take("created").as_i64().map(Timestamp::from_seconds),
             generation: None,
             body: take("body").into(),
             location: None,

@@ -105,8 +105,7 @@ fn drop_rule(route: &mut Object, _: usize) {
 }
 
 fn edit_label(route: &mut Object, number: usize) {
-    let number = number.to_string();
-    route.labels.insert("edit".to_owned(), number);
+    route.labels.insert("edit", &number.to_string());
 }
 
 /// The time of a check from scratch, and after changes of one object.

@@ -273,8 +273,7 @@ fn one_route() -> Vec<Row> {
         ["Gateway", "HTTPRoute"].map(|kind| GroupKind::new("gateway.networking.k8s.io", kind));
     let rebuild = least(3, || {
         let (mut gateway, number) = changing.next(&gateways);
-        let label = number.to_string();
-        gateway.labels.insert("edit".to_owned(), label);
+        gateway.labels.insert("edit", &number.to_string());
         changing.upsert(gateway)
     });
     let before = changing.snapshot_builder.stats().rebuilds;

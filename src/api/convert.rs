@@ -115,7 +115,7 @@ pub fn block(block: BlockName) -> v1::Block {
 /// Converts a time in whole seconds.
 pub fn timestamp(time: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
-        seconds: time.0,
+        seconds: time.seconds(),
         nanos: 0,
     }
 }

@@ -91,7 +91,7 @@ fn near_names(world: &World, key: &ObjectKey, visibility: &dyn Visibility) -> St
     // Each object may be a question to the API server: of other namespaces none is asked.
     let is_all = visibility.is_unrestricted();
     let of_kind = world.store().of_kind(&key.kind);
-    let of_kind = of_kind.filter(|((namespace, _), _)| is_all || *namespace == key.namespace);
+    let of_kind = of_kind.filter(|((namespace, _), _)| is_all || **namespace == key.namespace);
     let mut of_kind: Vec<ObjectKey> = of_kind
         .map(|((namespace, name), _)| {
             ObjectKey::new(key.kind.clone(), namespace.clone(), name.clone())

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use serde_json::{Map, Value, json};
 
@@ -56,6 +57,7 @@ pub(super) fn parse_object(
     annotations.remove(LAST_APPLIED);
     let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Value::as_i64);
+    let generation = generation.and_then(NonZero::new);
     body.remove(TARGETS_ONLY);
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
         // Only the API server and kubectl use these, and they are often more than half of an object. The version changes
@@ -314,10 +316,10 @@ mod tests {
         }));
         let object = object.unwrap().unwrap();
         assert_eq!(object.key.to_string(), "P.g.io/ns/p");
-        assert_eq!(object.labels.len(), 2);
-        assert_eq!(object.created, Some(Timestamp(1)));
-        assert_eq!(object.generation, Some(3));
-        assert_eq!(object.annotations.keys().collect::<Vec<_>>(), ["d"]);
+        assert_eq!(object.labels.iter().count(), 2);
+        assert_eq!(object.created, Some(Timestamp::from_seconds(1)));
+        assert_eq!(object.generation, NonZero::new(3));
+        assert_eq!(object.annotations.names().collect::<Vec<_>>(), ["d"]);
         let metadata = object.body.get("metadata").unwrap();
         assert_eq!(metadata["annotations"], json!({"d": "e"}));
         for field in ["managedFields", "resourceVersion"] {

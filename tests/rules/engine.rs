@@ -116,7 +116,7 @@ fn changes_that_no_answer_depends_on_merge_nothing() {
     let note = |object: &mut Object| {
         let applied = "kubectl.kubernetes.io/last-applied-configuration";
         let annotations = &mut object.annotations;
-        annotations.insert(applied.to_owned(), "{}".to_owned());
+        annotations.insert(applied, "{}");
     };
     let route = |object: &mut Object| {
         object.body.edit(|body| {

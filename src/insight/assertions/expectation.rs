@@ -305,7 +305,7 @@ fn object_value(world: &World, key: Option<&NodeKey>, reads_spec: bool) -> Value
     let mut value = named(key);
     // Of an object that is not read, labels and spec are absent, so that no condition about them is true.
     if let Some(entry) = world.store().get(key) {
-        value.insert("labels".to_owned(), json!(*entry.object.labels));
+        value.insert("labels".to_owned(), json!(entry.object.labels));
         if reads_spec {
             let spec = entry.object.body.get("spec");
             value.insert("spec".to_owned(), spec.unwrap_or_else(|| json!({})));

@@ -30,7 +30,8 @@ pub(super) fn conflicts(world: &World, findings: &mut FindingPage<'_>) {
 fn listeners(world: &World, findings: &mut FindingPage<'_>) {
     let kind = GroupKind::gateway();
     let set_kind = GroupKind::new(groups::GATEWAY, "ListenerSet");
-    for (name, _) in world.store().of_kind(&kind) {
+    for ((namespace, name), _) in world.store().of_kind(&kind) {
+        let name = (namespace.clone(), name.clone());
         let gateway = ObjectKey::new(kind.clone(), name.0.clone(), name.1.clone());
         if !findings.sees(&gateway) {
             continue;
@@ -38,7 +39,7 @@ fn listeners(world: &World, findings: &mut FindingPage<'_>) {
         let set_key =
             |set: &NamespacedName| ObjectKey::new(set_kind.clone(), set.0.clone(), set.1.clone());
         let sees = |set: &NamespacedName| findings.sees(&set_key(set));
-        let conflicts = listener_conflicts(world.topology(), world.store(), name, &sees);
+        let conflicts = listener_conflicts(world.topology(), world.store(), &name, &sees);
         let mut groups: BTreeMap<_, Vec<&str>> = BTreeMap::new();
         for one in &conflicts {
             let is_same_host = one.conflict == ListenerConflict::Hostname;

@@ -29,8 +29,8 @@ pub(in crate::insight) fn hint(
     }
     let objects = world.store().of_kind(&reference.kind);
     let mut candidates: Vec<(&str, &Projection)> = objects
-        .filter(|((namespace, _), _)| namespace == own || namespace.is_empty())
-        .filter(|((namespace, name), _)| {
+        .filter(|((namespace, _), _)| *namespace == own || namespace.is_empty())
+        .filter(|&((namespace, name), _)| {
             let key = ObjectKey::new(reference.kind.clone(), namespace.clone(), name.clone());
             visibility.includes_object(&key)
         })

@@ -10,7 +10,6 @@ use super::{NodePolicies, PolicyGroups, PolicyKind};
 use crate::attach::{AttachmentGroup, PolicyAttachment};
 use crate::model::{ChunkedList, ChunkedVec, NodeKey, Object, ObjectKey, OrInternal, Outcome, Str};
 use crate::profile::Policy;
-use crate::store::NamespacedName;
 use crate::topology::NodeId;
 
 /// The policies of a kind by slot. A slot is the number of a policy; it does not change while the policy
@@ -45,10 +44,10 @@ impl PolicyTable {
     /// The policy with a name, if it was read from this version of its object.
     pub(crate) fn of_object(
         &self,
-        name: &NamespacedName,
+        name: (&Str, &Str),
         object: &Arc<Object>,
     ) -> Option<Arc<Policy>> {
-        let policy = self.policies.get(self.slot_named((&name.0, &name.1))?)?;
+        let policy = self.policies.get(self.slot_named(name)?)?;
         Arc::ptr_eq(&policy.object, object).then(|| Arc::clone(policy))
     }
 

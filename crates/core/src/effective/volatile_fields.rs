@@ -48,9 +48,9 @@ impl World {
         };
         let (before, now) = (&before.object.annotations, &now.object.annotations);
         let mut changed = before
-            .keys()
-            .chain(now.keys())
-            .filter(|name| before.get(*name) != now.get(*name));
+            .names()
+            .chain(now.names())
+            .filter(|name| before.get(name) != now.get(name));
         changed.any(|name| {
             let mut kinds = self.kinds().iter();
             reads_annotation(name) || kinds.any(|kind| kind.profile.reads_annotation(name))

@@ -1,12 +1,14 @@
 //! Finds the waypoints of Services: the Gateways that serve their mesh paths (specification 2.12).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use super::{Activity, Controllers, PolicyKind, UnknownController, World};
-use crate::model::{GroupKind, Level, NodeKey, Object, ObjectKey, OrInternal, Str, groups};
+use crate::model::{
+    GroupKind, Level, MetadataMap, NodeKey, Object, ObjectKey, OrInternal, Str, groups,
+};
 use crate::profile::{
     MetConditions, Profile, RootTraits, WaypointLabel, WaypointNamespace, Waypoints,
 };
@@ -144,8 +146,9 @@ pub(super) fn services_behind_waypoints<'p>(
         }
     }
     let kind = GroupKind::service();
-    let services = store.of_kind(&kind).map(|(service, _)| service);
-    let is_behind = |service: &&NamespacedName| {
+    let services = store.of_kind(&kind);
+    let services = services.map(|((namespace, name), _)| (namespace.clone(), name.clone()));
+    let is_behind = |service: &NamespacedName| {
         settings.iter().any(|(profile, waypoints)| {
             let found = source.waypoint(profile, waypoints, service);
             !matches!(found, Waypoint::Absent(_))
@@ -153,7 +156,7 @@ pub(super) fn services_behind_waypoints<'p>(
     };
     match settings.is_empty() {
         true => Vec::new(),
-        false => services.filter(is_behind).cloned().collect(),
+        false => services.filter(is_behind).collect(),
     }
 }
 
@@ -395,15 +398,11 @@ impl<'s> Source<'s> {
 }
 
 /// The Gateway that a label names.
-fn named(
-    label: &WaypointLabel,
-    labels: &BTreeMap<String, String>,
-    namespace: &Str,
-) -> Option<NamespacedName> {
+fn named(label: &WaypointLabel, labels: &MetadataMap, namespace: &Str) -> Option<NamespacedName> {
     let name = labels.get(&label.name)?;
     let other = label.namespace.as_ref().and_then(|label| labels.get(label));
-    let namespace = other.map_or_else(|| namespace.clone(), |other| other.as_str().into());
-    Some((namespace, name.as_str().into()))
+    let namespace = other.map_or_else(|| namespace.clone(), |other| other.into());
+    Some((namespace, name.into()))
 }
 
 impl NoWaypoint {

@@ -1,20 +1,27 @@
 //! An index of a kind's policies by node, so that single policies can be replaced.
 
 use std::collections::BTreeSet;
-use std::hash::Hash;
+use std::hash::{BuildHasher as _, Hash};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use hashbrown::DefaultHashBuilder;
 use rpds::RedBlackTreeSetSync;
-use smallvec::SmallVec;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
-use crate::model::{LayeredMap, NodeKey, ObjectKey, OrInternal};
+use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
-/// The slots of policies: of few in nearly all entries.
-type Slots = SmallVec<[usize; 2]>;
+/// The slots of policies by a key of which only the hash is kept, because the policies themselves have it. Should keys
+/// have the same hash, each has the policies of all of them: they are then looked at, which changes nothing.
+#[derive(Clone, Debug)]
+pub(super) struct SlotsByKey<K> {
+    slots: LayeredMap<u64, FewList<usize>>,
+    hasher: DefaultHashBuilder,
+    keys: PhantomData<K>,
+}
 
 /// The data of a kind that is needed to replace single policies. Clones share what does not change.
 #[derive(Clone, Debug)]
@@ -22,52 +29,83 @@ pub(super) struct AttachmentIndex {
     /// Slots that are not in use.
     free: Vec<usize>,
     /// The policies whose references name a node.
-    pub by_node: LayeredMap<NodeKey, Slots>,
+    pub by_node: SlotsByKey<NodeKey>,
     /// The policies whose rules reference an object (specification 5.7).
-    pub by_object: LayeredMap<ObjectKey, Slots>,
+    pub by_object: SlotsByKey<ObjectKey>,
     /// The policies that target an object by name, whether it exists or not.
-    pub by_target: LayeredMap<ObjectKey, Slots>,
+    pub by_target: SlotsByKey<ObjectKey>,
     /// The policies that target objects by their labels.
     pub selecting: RedBlackTreeSetSync<usize>,
     pub filters: Arc<FilterReferences>,
 }
 
+impl<K> Default for SlotsByKey<K> {
+    fn default() -> Self {
+        Self {
+            slots: LayeredMap::default(),
+            hasher: DefaultHashBuilder::default(),
+            keys: PhantomData,
+        }
+    }
+}
+
+impl<K: Hash> SlotsByKey<K> {
+    /// The slots of the policies with a key, and perhaps others.
+    pub fn get(&self, key: &K) -> &[usize] {
+        let slots = self.slots.get(&self.hasher.hash_one(key));
+        slots.map_or(&[], FewList::as_slice)
+    }
+
+    /// Adds a policy.
+    fn add(&mut self, key: &K, slot: usize) {
+        let hash = self.hasher.hash_one(key);
+        self.slots.update(hash, |slots| slots.push(slot));
+    }
+
+    /// Removes a policy that was added. One with two keys of the same hash is there twice.
+    fn remove(&mut self, key: &K, slot: usize) {
+        let hash = self.hasher.hash_one(key);
+        if let Some(slots) = self.slots.get_mut(&hash) {
+            slots.remove(slot);
+            if slots.is_empty() {
+                self.slots.remove(&hash);
+            }
+        }
+    }
+}
+
 impl AttachmentIndex {
     /// Builds the index of a kind.
     pub fn of(kind: &PolicyKind, store: &Store) -> Self {
-        let mut by_node: LayeredMap<NodeKey, Slots> = LayeredMap::default();
-        for slot in 0..kind.slots() {
-            for (node, _) in kind.table.attachment_points(slot).unwrap_or_default() {
-                by_node.update(node.clone(), |slots| slots.push(slot));
-            }
-        }
-        let mut by_object: LayeredMap<ObjectKey, Slots> = LayeredMap::default();
-        for (slot, policy) in kind.policies() {
-            for object in &policy.named_objects {
-                by_object.update(object.clone(), |slots| slots.push(slot));
-            }
-        }
         let mut index = Self {
             free: Vec::new(),
-            by_node,
-            by_object,
-            by_target: LayeredMap::default(),
+            by_node: SlotsByKey::default(),
+            by_object: SlotsByKey::default(),
+            by_target: SlotsByKey::default(),
             selecting: RedBlackTreeSetSync::default(),
             filters: Arc::new(FilterReferences::of(&kind.profile, store)),
         };
+        for slot in 0..kind.slots() {
+            for (node, _) in kind.table.attachment_points(slot).unwrap_or_default() {
+                index.by_node.add(node, slot);
+            }
+        }
         for (slot, policy) in kind.policies() {
-            index.add_targets(slot, policy);
+            index.add_references(slot, policy);
         }
         index
     }
 
-    /// Adds the targets of a policy.
-    fn add_targets(&mut self, slot: usize, policy: &Policy) {
+    /// Adds what a policy targets and what its rules reference.
+    fn add_references(&mut self, slot: usize, policy: &Policy) {
         if policy.references.iter().any(selects) {
             self.selecting.insert_mut(slot);
         }
         for target in targets(policy) {
-            self.by_target.update(target, |slots| slots.push(slot));
+            self.by_target.add(&target, slot);
+        }
+        for object in &policy.named_objects {
+            self.by_object.add(object, slot);
         }
     }
 
@@ -85,17 +123,13 @@ impl AttachmentIndex {
         policy: Policy,
         attached: PolicyAttachment,
     ) -> Option<Vec<NodeKey>> {
-        for object in &policy.named_objects {
-            self.by_object
-                .update(object.clone(), |slots| slots.push(slot));
-        }
-        self.add_targets(slot, &policy);
+        self.add_references(slot, &policy);
         kind.table.put(slot, Arc::new(policy), attached, None);
         let points = kind.table.attachment_points(slot);
         let points = points.or_internal("a policy").ok()?.iter();
         let nodes: Vec<NodeKey> = points.map(|(node, _)| node.clone()).collect();
         for node in &nodes {
-            self.by_node.update(node.clone(), |slots| slots.push(slot));
+            self.by_node.add(node, slot);
         }
         Some(nodes)
     }
@@ -120,16 +154,16 @@ impl AttachmentIndex {
             .iter()
             .map(|(node, _)| node.clone())
             .collect();
-        nodes.dedup();
         for node in &nodes {
-            remove(&mut self.by_node, node, slot);
+            self.by_node.remove(node, slot);
         }
+        nodes.dedup();
         let named = kind.policy_at(slot).into_iter();
         for object in named.flat_map(|policy| &policy.named_objects) {
-            remove(&mut self.by_object, object, slot);
+            self.by_object.remove(object, slot);
         }
         for target in kind.policy_at(slot).into_iter().flat_map(targets) {
-            remove(&mut self.by_target, &target, slot);
+            self.by_target.remove(&target, slot);
         }
         self.selecting.remove_mut(&slot);
         if gone {
@@ -151,7 +185,7 @@ impl AttachmentIndex {
         let mut members: BTreeSet<usize> = BTreeSet::new();
         let mut pending: Vec<NodeKey> = affected.iter().cloned().collect();
         while let Some(node) = pending.pop() {
-            for &policy in self.by_node.get(&node).into_iter().flatten() {
+            for &policy in self.by_node.get(&node) {
                 if !members.insert(policy) || !spreads {
                     continue;
                 }
@@ -172,10 +206,10 @@ fn selects(reference: &Reference) -> bool {
     matches!(reference.target, ReferenceTarget::Selector(_))
 }
 
-/// The objects that a policy targets by name.
-fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
+/// The objects that a policy targets by name, each once.
+fn targets(policy: &Policy) -> BTreeSet<ObjectKey> {
     let references = policy.references.iter();
-    references.filter_map(|reference| {
+    let targets = references.filter_map(|reference| {
         let ReferenceTarget::Name(name) = &reference.target else {
             return None;
         };
@@ -189,15 +223,6 @@ fn targets(policy: &Policy) -> impl Iterator<Item = ObjectKey> {
             namespace.clone(),
             name.clone(),
         ))
-    })
-}
-
-/// Removes a policy from the entry of a key, and the entry if it is empty then.
-fn remove<K: Clone + Eq + Hash + Ord>(index: &mut LayeredMap<K, Slots>, key: &K, slot: usize) {
-    if let Some(slots) = index.get_mut(key) {
-        slots.retain(|other| *other != slot);
-        if slots.is_empty() {
-            index.remove(key);
-        }
-    }
+    });
+    targets.collect()
 }

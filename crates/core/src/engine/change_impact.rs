@@ -171,7 +171,7 @@ impl Engine {
 
     /// The policies that target an object by name, each with the number of its kind.
     pub(super) fn policies_targeting(&self, object: &ObjectKey) -> Vec<(usize, ObjectKey)> {
-        self.policies_of(|index| index.by_target.get(object).into_iter().flatten().copied())
+        self.policies_of(|index| index.by_target.get(object).iter().copied())
     }
 
     /// The policies that select a version of an object by its labels, each with the number of its kind.
@@ -213,7 +213,7 @@ impl Engine {
 
     /// The policies whose rules reference an object, each with the number of its kind.
     fn policies_naming(&self, object: &ObjectKey) -> Vec<(usize, ObjectKey)> {
-        self.policies_of(|index| index.by_object.get(object).into_iter().flatten().copied())
+        self.policies_of(|index| index.by_object.get(object).iter().copied())
     }
 
     /// Whether an object looks like a policy, and no kind of the world reads it.

@@ -91,7 +91,7 @@ impl Engine {
     /// build from scratch.
     fn patch_routes(&self, routes: &BTreeSet<ObjectKey>) -> Option<PathPatch> {
         let (topology, store) = (self.world().topology(), self.world().store());
-        let (all, _) = topology.route_counts();
+        let (all, _) = topology.routes.counts();
         if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
             return None;
         }
@@ -109,7 +109,7 @@ impl Engine {
         let trie = &self.paths.trie;
         let left = trie.unreachable();
         let (states, unreached) = self.states.counts();
-        let (routes, gone) = self.world().topology().route_counts();
+        let (routes, gone) = self.world().topology().routes.counts();
         let (nodes, released) = self.world().topology().node_counts();
         left > trie.len().saturating_sub(left) / 2 + MAX_LEFT
             || unreached > states + MAX_LEFT
@@ -122,7 +122,7 @@ impl Engine {
         let topology = &self.paths.world.topology;
         let of_backends = self.routes_of_backends.get_or_insert_with(|| {
             let mut found: HashMap<NodeId, BTreeSet<usize>> = HashMap::new();
-            for (number, route) in topology.numbered_routes() {
+            for (number, route) in topology.routes.existing() {
                 for backend in route.backends() {
                     found.entry(backend).or_default().insert(number);
                 }
@@ -192,7 +192,7 @@ impl Engine {
         };
         for &node in patch.added.iter().chain(&patch.removed) {
             let key = patch.topology.key(node);
-            if index.by_node.contains_key(key) {
+            if !index.by_node.get(key).is_empty() {
                 affected.insert(key.clone());
             }
         }

@@ -8,13 +8,12 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
-use smallvec::SmallVec;
 
 use super::automaton::{Automaton, ChainStateId, ChainStates, State, StateId};
 use super::chain_state::ChainState;
 use super::explore::Symbol;
 use crate::model::{
-    ChunkedVec, InternalError, LayeredMap, Level, OrInternal, PagedTable, PagedVec, Str,
+    ChunkedVec, FewList, InternalError, LayeredMap, Level, OrInternal, PagedTable, PagedVec, Str,
 };
 use crate::topology::{NodeId, TrieNodeId};
 
@@ -51,9 +50,9 @@ pub(super) struct StateIndex {
 struct ChainStateIndex {
     ids: PagedTable<ChainStateId>,
     /// The states that contain each chain state.
-    states: ChunkedVec<Arc<Vec<StateId>>>,
+    states: ChunkedVec<FewList<StateId>>,
     /// The chain states whose chain contains a node.
-    by_node: LayeredMap<NodeId, SmallVec<[ChainStateId; 4]>>,
+    by_node: LayeredMap<NodeId, FewList<ChainStateId>>,
 }
 
 /// How the states that paths reach have changed.
@@ -214,7 +213,7 @@ impl StateIndex {
     pub(super) fn chain_states_on(&self, kind: usize, node: NodeId) -> &[ChainStateId] {
         let index = self.kinds.get(kind);
         let found = index.and_then(|index| index.by_node.get(&node));
-        found.map_or(&[], SmallVec::as_slice)
+        found.map_or(&[], FewList::as_slice)
     }
 
     /// The reached states that contain a chain state of a kind.
@@ -228,7 +227,8 @@ impl StateIndex {
     ) -> Result<impl Iterator<Item = StateId>, InternalError> {
         let index = self.kinds.get(kind);
         let found = index.and_then(|index| index.states.get(chain_state as usize));
-        let states = found.or_internal("the states with a chain state")?.iter();
+        let states = found.or_internal("the states with a chain state")?;
+        let states = states.as_slice().iter();
         Ok(states.copied().filter(|state| self.is_reached(*state)))
     }
 
@@ -257,7 +257,7 @@ impl StateIndex {
             // The start state has no chain states.
             if let Some(chain_state) = state.chain_states.get(chain_states.place) {
                 let states = index.states.get_mut(*chain_state as usize);
-                Arc::make_mut(states.or_internal("a chain state")?).push(id);
+                states.or_internal("a chain state")?.push(id);
             }
         }
         automaton.states.push(state);
@@ -300,7 +300,7 @@ impl StateIndex {
                 .update(node, |chain_states| chain_states.push(id));
         }
         chain_states.by_id.push(Arc::new(key));
-        index.states.push(Arc::default());
+        index.states.push(FewList::None);
         let (by_id, hasher) = (&chain_states.by_id, &self.hasher);
         let hash_of = |id: &ChainStateId| {
             let known = by_id.get(*id as usize);

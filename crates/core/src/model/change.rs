@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::object::{GroupKind, Object, ObjectKey};
+use super::{GroupKind, Object, ObjectKey};
 
 /// A transaction: one complete step of a source from one state to the next. A relist is one change.
 #[derive(Clone, Debug, Default)]

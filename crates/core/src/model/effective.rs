@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::level::Level;
-use super::object::{ObjectKey, Str};
+use super::object_key::{ObjectKey, Str};
 use super::strategy::Strategy;
 use super::unit::Unit;
 use super::unknown::Unknown;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::object::{GroupKind, ObjectKey, Str, groups};
+use super::object_key::{GroupKind, ObjectKey, Str, groups};
 
 /// A level of the hierarchy. Less specific levels compare smaller.
 ///

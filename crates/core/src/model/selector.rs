@@ -1,8 +1,8 @@
 //! Label selectors of Kubernetes.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
+
+use super::MetadataMap;
 
 /// A label selector. The empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,12 +64,12 @@ impl LabelSelector {
     }
 
     /// Reports whether labels satisfy every requirement.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches(&self, labels: &MetadataMap) -> bool {
         self.requirements.iter().all(|requirement| {
             let label = labels.get(&requirement.key);
             match &requirement.operator {
-                Operator::In(values) => label.is_some_and(|l| values.contains(l)),
-                Operator::NotIn(values) => label.is_none_or(|l| !values.contains(l)),
+                Operator::In(values) => label.is_some_and(|l| values.iter().any(|v| v == l)),
+                Operator::NotIn(values) => label.is_none_or(|l| values.iter().all(|v| v != l)),
                 Operator::Exists => label.is_some(),
                 Operator::DoesNotExist => label.is_none(),
             }
@@ -116,11 +116,11 @@ mod tests {
     use serde_json::json;
 
     fn selects(selector: Value, labels: &[(&str, &str)]) -> bool {
-        let labels = labels
-            .iter()
-            .map(|&(k, v)| (k.to_owned(), v.to_owned()))
-            .collect();
-        LabelSelector::read(&selector).unwrap().matches(&labels)
+        let mut map = MetadataMap::default();
+        for (name, value) in labels {
+            map.insert(name, value);
+        }
+        LabelSelector::read(&selector).unwrap().matches(&map)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::object::Str;
+use super::object_key::Str;
 
 /// One segment of a unit's path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::document::DelegationDoc;
 use super::resolve::SettingResult;
 use super::{EffectiveTarget, PolicyClass, Profile};
-use crate::model::Level;
+use crate::model::{Level, MetadataMap};
 
 /// Whose policies take precedence where a Route delegates to child Routes (specification 1.8).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,7 @@ pub enum DelegationPreference {
 
 impl Delegation {
     /// The preference of a Route that delegates.
-    pub(crate) fn preference(
-        &self,
-        annotations: &BTreeMap<String, String>,
-    ) -> DelegationPreference {
+    pub(crate) fn preference(&self, annotations: &MetadataMap) -> DelegationPreference {
         let annotation = self.annotation.as_ref();
         match annotation.and_then(|name| annotations.get(name)) {
             Some(value) => self.values.get(value).copied().unwrap_or(self.other_values),

@@ -8,7 +8,7 @@ use thin_vec::ThinVec;
 use crate::expr::Expression;
 use crate::model::{
     BlockName, Encoded, GroupKind, LabelSelector, Object, ObjectKey, Rules, Segment, Str, Strategy,
-    Unit,
+    Timestamp, Unit,
 };
 
 /// A policy, parsed according to the profile of its kind.
@@ -213,7 +213,7 @@ impl Policy {
             &self.order,
             // A missing timestamp counts as newest.
             created.is_none(),
-            created.map_or(0, |t| t.0),
+            created.map_or(0, Timestamp::seconds),
             self.key.qualified_name(),
         )
     }

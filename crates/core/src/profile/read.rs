@@ -1,6 +1,7 @@
 //! Parses policies: finds their rules and determines whether they are Invalid (specification 3.4,
 //! 5.1).
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -305,10 +306,7 @@ fn unset_names(value: &Value) -> Result<Vec<Unit>, String> {
 fn order_key(rule: &OrderRule, object: &Object, body: Encoded<'_>) -> i128 {
     let value = match &rule.source {
         OrderSource::Field(path) => body.at_path(path, None).map(Encoded::value),
-        OrderSource::Annotation(name) => object
-            .annotations
-            .get(name)
-            .map(|v| Value::from(v.as_str())),
+        OrderSource::Annotation(name) => object.annotations.get(name).map(Value::from),
     };
     let key = match &rule.values {
         Some(values) => {
@@ -339,12 +337,13 @@ fn untrusted(object: &Object, body: Encoded<'_>) -> Option<String> {
             .flatten()
             .map(|ancestor| ancestor.get("conditions")),
     );
+    let generation = object.generation.map(NonZero::get);
     let current: Vec<&Value> = lists
         .flatten()
         .filter_map(Value::as_array)
         .flatten()
         .filter(|c| c.get("type").and_then(Value::as_str) == Some("Accepted"))
-        .filter(|c| c.get("observedGeneration").and_then(Value::as_i64) == object.generation)
+        .filter(|c| c.get("observedGeneration").and_then(Value::as_i64) == generation)
         .collect();
     let is_false = |c: &&Value| c.get("status").and_then(Value::as_str) == Some("False");
     if current.is_empty() || !current.iter().all(is_false) {

@@ -476,7 +476,7 @@ impl<'s> RouteRef<'s> {
             RouteOrder::NamespaceThenName => [namespace.to_string(), name.to_string()],
         };
         let is_grpc = self.kind.kind == "GRPCRoute";
-        let created = self.object.created.unwrap_or(Timestamp(i64::MAX));
+        let created = self.object.created.unwrap_or(Timestamp::LATEST);
         let is_later = is_grpc && dialect.http_and_grpc == HttpAndGrpc::HttpFirst;
         (is_later, created, names, self.key)
     }

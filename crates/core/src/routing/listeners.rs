@@ -68,7 +68,7 @@ impl<'t> ListenerCandidate<'t> {
         let mut candidates = candidates_of(None, &gateway.listeners, own);
         let mut sets: Vec<_> = gateway.sets.iter().filter(|set| set.admitted).collect();
         sets.sort_by_cached_key(|set| {
-            let created = created(store, &set.name).unwrap_or(Timestamp(i64::MAX));
+            let created = created(store, &set.name).unwrap_or(Timestamp::LATEST);
             (created, format!("{}/{}", set.name.0, set.name.1))
         });
         for set in sets {

@@ -391,8 +391,8 @@ impl<'a> DialectSearch<'_, 'a> {
             return;
         };
         let parent_port = |key: &ObjectKey| {
-            let route = topology.route_index.get(key);
-            let mut routes = routes.iter().filter(|r| Some(&r.route) == route);
+            let route = topology.routes.number(key);
+            let mut routes = routes.iter().filter(|r| Some(r.route) == route);
             routes.next().and_then(|route| route.port)
         };
         let port_of = |candidate: &RouteMatch| {
@@ -560,7 +560,7 @@ impl<'a> DialectSearch<'_, 'a> {
     ) -> Option<()> {
         let topology = self.search.topology;
         let key = &scope.index.routes.get(route)?.key;
-        let node = topology.routes.get(*topology.route_index.get(key)?)?;
+        let node = topology.routes.with_key(key)?;
         let ObjectKey {
             kind,
             namespace,

@@ -160,20 +160,33 @@ impl Search<'_> {
                 name.is_some_and(|name| **name == *wanted) || wanted == format!("#{index}")
             }
         };
-        let routes = topology.route_index.iter();
-        let routes = routes.filter(|(key, _)| target.route.as_ref().is_none_or(|one| one == *key));
-        let rules = routes.filter_map(|(key, &at)| Some((key, at, topology.routes.get(at)?)));
-        let rules = rules.flat_map(|(key, at, route)| {
+        let all = target.route.is_none().then(|| self.route_keys());
+        let keys = all.into_iter().flatten().chain(target.route.clone());
+        let numbers = keys.filter_map(|key| topology.routes.number(&key));
+        let routes = numbers.filter_map(|at| Some((at, topology.routes.get(at)?)));
+        let rules = routes.flat_map(|(at, route)| {
             let rules = route.rules.iter().enumerate();
             let named = rules.filter(|(index, rule)| is_rule(rule.name.as_ref(), *index));
             named.map(move |(index, rule)| RuleAt {
-                route: key,
+                route: &route.key,
                 number: at,
                 index: u32::try_from(index).unwrap_or(u32::MAX),
                 name: rule.name.as_ref(),
             })
         });
         rules.take(MAX_RULES).collect()
+    }
+
+    /// The keys of all Routes in order.
+    fn route_keys(&self) -> impl Iterator<Item = ObjectKey> {
+        let kinds = self.store.kinds();
+        let kinds = kinds.filter(|kind| self.store.route_kind(kind).is_some());
+        kinds.flat_map(|kind| {
+            let names = self.store.of_kind(kind).map(|(name, _)| name);
+            names.map(|(namespace, name)| {
+                ObjectKey::new(kind.clone(), namespace.clone(), name.clone())
+            })
+        })
     }
 
     fn not_attached(&self, rule: RuleAt<'_>) -> RuleMiss {

@@ -29,8 +29,8 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 
 use crate::model::{
-    Change, ChunkedList, GroupKind, KindState, NodeKey, Object, ObjectKey, SourceState, Str,
-    Timestamp, groups,
+    Change, ChunkedList, GroupKind, KindState, MetadataMap, NodeKey, Object, ObjectKey,
+    SourceState, Str, Timestamp, groups,
 };
 
 /// Namespace and name of an object of a known kind.
@@ -137,18 +137,27 @@ type ObjectList = ChunkedList<Arc<StoredObject>>;
 
 /// Compares an object with a name.
 fn by_name(name: (&str, &str)) -> impl Fn(&Arc<StoredObject>) -> Ordering {
-    move |entry| (&*entry.name.0, &*entry.name.1).cmp(&name)
+    move |entry| {
+        let (namespace, own) = entry.name();
+        (&**namespace, &**own).cmp(&name)
+    }
 }
 
 /// An object and its projection.
 #[derive(Clone, Debug)]
 pub struct StoredObject {
-    /// Namespace and name.
-    name: NamespacedName,
     /// The object.
     pub object: Arc<Object>,
     /// The fields that rules need.
     pub projection: Projection,
+}
+
+impl StoredObject {
+    /// Namespace and name.
+    fn name(&self) -> (&Str, &Str) {
+        let key = &self.object.key;
+        (&key.namespace, &key.name)
+    }
 }
 
 impl Store {
@@ -189,11 +198,7 @@ impl Store {
             let Some(differs) = differs else { continue };
             let is_new = old.is_none();
             let projection = Projection::of(&key, &object);
-            let stored = Arc::new(StoredObject {
-                name: (key.namespace.clone(), key.name.clone()),
-                object,
-                projection,
-            });
+            let stored = Arc::new(StoredObject { object, projection });
             objects.put(by_name((&key.namespace, &key.name)), stored);
             if is_new {
                 self.count_added(&key.namespace);
@@ -249,12 +254,9 @@ impl Store {
     }
 
     /// Returns the objects of a kind, ordered by namespace and name.
-    pub fn of_kind(
-        &self,
-        kind: &GroupKind,
-    ) -> impl Iterator<Item = (&NamespacedName, &StoredObject)> {
+    pub fn of_kind(&self, kind: &GroupKind) -> impl Iterator<Item = ((&Str, &Str), &StoredObject)> {
         let objects = self.kinds.get(kind).into_iter().flat_map(ObjectList::iter);
-        objects.map(|entry| (&entry.name, &**entry))
+        objects.map(|entry| (entry.name(), &**entry))
     }
 
     /// Returns the Routes of all kinds: those of the Gateway API, then the declared ones, each ordered by kind,
@@ -270,8 +272,9 @@ impl Store {
             let objects = objects.flat_map(ObjectList::iter);
             objects.filter_map(move |entry| match &entry.projection {
                 Projection::Route(route) => {
-                    let (namespace, name) = entry.name.clone();
-                    Some((ObjectKey::new(kind.clone(), namespace, name), &**route))
+                    let (namespace, name) = entry.name();
+                    let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+                    Some((key, &**route))
                 }
                 _ => None,
             })
@@ -416,20 +419,20 @@ impl Store {
 
     /// Returns the namespaces that exist, with their labels. A Namespace exists if an object is in it,
     /// and always has the label `kubernetes.io/metadata.name` (specification 1.2).
-    pub fn namespaces(&self) -> BTreeMap<Str, BTreeMap<String, String>> {
+    pub fn namespaces(&self) -> BTreeMap<Str, MetadataMap> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
-        let mut namespaces: BTreeMap<Str, BTreeMap<String, String>> = BTreeMap::new();
+        let mut namespaces: BTreeMap<Str, MetadataMap> = BTreeMap::new();
         let kept = self.part.iter().flat_map(|part| &part.namespaces);
         let inhabited = self.object_counts.keys();
         let inhabited = inhabited.filter(|namespace| self.is_inhabited(namespace));
         for namespace in inhabited.chain(kept) {
-            namespaces.insert(namespace.clone(), BTreeMap::new());
+            namespaces.insert(namespace.clone(), MetadataMap::default());
         }
         for ((_, name), entry) in self.of_kind(&kind) {
-            namespaces.insert(name.clone(), BTreeMap::clone(&entry.object.labels));
+            namespaces.insert(name.clone(), entry.object.labels.clone());
         }
         for (name, labels) in &mut namespaces {
-            labels.insert(NAMESPACE_NAME_LABEL.to_owned(), name.to_string());
+            labels.insert(NAMESPACE_NAME_LABEL, name);
         }
         namespaces
     }
@@ -441,7 +444,7 @@ impl Store {
             .get(&kind)
             .into_iter()
             .flat_map(move |grants| grants.iter_from(by_name((namespace, ""))))
-            .take_while(move |entry| *entry.name.0 == *namespace)
+            .take_while(move |entry| **entry.name().0 == *namespace)
             .filter_map(|entry| match &entry.projection {
                 Projection::Grant(grant) => Some(&**grant),
                 _ => None,
@@ -525,9 +528,7 @@ mod tests {
             });
             let body = json!({"metadata": metadata, "spec": spec, "status": status});
             let mut object = Object::new(key, body);
-            object
-                .annotations
-                .insert("a".to_owned(), annotation.to_owned());
+            object.annotations.insert("a", annotation);
             object
         };
         let none = Value::Null;

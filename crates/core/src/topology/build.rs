@@ -86,15 +86,16 @@ impl Topology {
     }
 
     fn add_gateways(&mut self, store: &Store) {
-        for (name, entry) in store.of_kind(&GroupKind::gateway()) {
+        for ((namespace, name), entry) in store.of_kind(&GroupKind::gateway()) {
             let Projection::Gateway(gateway) = &entry.projection else {
                 continue;
             };
-            let key = gateway_api("Gateway", name);
+            let name = (namespace.clone(), name.clone());
+            let key = gateway_api("Gateway", &name);
             let node = self.intern(NodeKey::whole(key.clone()));
             let listeners = self.listeners(&key, &gateway.listeners);
             self.gateways.insert(
-                name.clone(),
+                name,
                 GatewayNode {
                     node,
                     class: gateway.class.clone(),
@@ -105,11 +106,13 @@ impl Topology {
                 },
             );
         }
-        for (name, entry) in store.of_kind(&GroupKind::new(groups::GATEWAY, "ListenerSet")) {
+        let sets = GroupKind::new(groups::GATEWAY, "ListenerSet");
+        for ((namespace, name), entry) in store.of_kind(&sets) {
             let Projection::ListenerSet(set) = &entry.projection else {
                 continue;
             };
-            let key = gateway_api("ListenerSet", name);
+            let name = (namespace.clone(), name.clone());
+            let key = gateway_api("ListenerSet", &name);
             // The node exists even if no Gateway admits the ListenerSet: policies may target it.
             let node = self.intern(NodeKey::whole(key.clone()));
             let listeners = self.listeners(&key, &set.listeners);
@@ -120,7 +123,7 @@ impl Topology {
             if let Some(gateway) = self.gateways.get_mut(parent) {
                 gateway.sets.push(ListenerSetNode {
                     node,
-                    name: name.clone(),
+                    name,
                     admitted,
                     rank: 0,
                     listeners,
@@ -157,8 +160,7 @@ impl Topology {
         for (key, route) in store.routes() {
             let node = self.route_node(store, &key, route);
             self.retain_route(&node, true);
-            self.route_index.insert_mut(key, self.routes.len());
-            self.routes.push(Arc::new(node));
+            self.routes.add(Arc::new(node));
         }
     }
 
@@ -272,7 +274,6 @@ impl Topology {
                 self.add_to_list(list, index);
             }
             if let Some(node) = self.routes.get_mut(index) {
-                let node = Arc::make_mut(node);
                 (node.listeners, node.refused) = (listeners, refused);
             }
         }

@@ -228,13 +228,12 @@ impl Topology {
         parent: &ObjectKey,
         child: usize,
     ) -> Option<PathErrorReason> {
-        let routes = (self.route_index.get(parent), self.routes.get(child));
+        let routes = (self.routes.with_key(parent), self.routes.get(child));
         let (Some(parent), Some(child)) = routes else {
             return Some(PathErrorReason::RouteNotFound);
         };
-        let parent = self.routes.get(*parent)?.node;
         let delegations = &self.delegations;
-        if delegations.leads(parent, child.node) {
+        if delegations.leads(parent.node, child.node) {
             return None;
         }
         let has_hostnames = || {
@@ -259,7 +258,7 @@ impl Topology {
         child: &ObjectKey,
     ) -> bool {
         let rule = store.route(parent).and_then(|route| route.rules.get(rule));
-        let labels = store.get(child).map(|entry| &*entry.object.labels);
+        let labels = store.get(child).map(|entry| &entry.object.labels);
         rule.is_some_and(|rule| {
             let named = Children::of_rule(rule);
             named.iter().any(|one| one.includes(child, labels))

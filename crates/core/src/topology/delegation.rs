@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::child_routes::NotFollowed;
 use super::{BackendNode, NodeId, PathStep, RouteNode, RuleNode, Topology};
-use crate::model::{ChunkedVec, GroupKind, Level, NodeKey, ObjectKey, Str, groups};
+use crate::model::{GroupKind, Level, MetadataMap, NodeKey, ObjectKey, Str, groups};
 use crate::store::{BackendRef, Rule, Store, route_kind};
 
 /// The number of nodes of child Routes that are collected for one rule. With more, all Routes count as
@@ -102,11 +102,7 @@ impl Children {
     }
 
     /// Whether a Route with these labels is named.
-    pub(super) fn includes(
-        &self,
-        route: &ObjectKey,
-        labels: Option<&BTreeMap<String, String>>,
-    ) -> bool {
+    pub(super) fn includes(&self, route: &ObjectKey, labels: Option<&MetadataMap>) -> bool {
         match self {
             Children::Named(key) => key == route,
             Children::All(kind, namespace) => *kind == route.kind && *namespace == route.namespace,
@@ -118,10 +114,7 @@ impl Children {
                 namespace
                     .as_ref()
                     .is_none_or(|only| *only == route.namespace)
-                    && labels
-                        .and_then(|labels| labels.get(label))
-                        .map(String::as_str)
-                        == Some(&**value)
+                    && labels.and_then(|labels| labels.get(label)) == Some(&**value)
             }
         }
     }
@@ -178,7 +171,10 @@ impl<'s> RouteIndex<'s> {
             let key = &route.key;
             let same = index.by_namespace.entry((&key.kind, &key.namespace));
             same.or_default().push(number);
-            let labels = store.get(key).into_iter().flat_map(|e| &*e.object.labels);
+            let labels = store
+                .get(key)
+                .into_iter()
+                .flat_map(|e| e.object.labels.iter());
             for (label, value) in labels.filter(|(label, _)| label.starts_with("delegation.")) {
                 let same = index.by_label.entry((label, value));
                 same.or_default().push(number);
@@ -259,8 +255,7 @@ impl Topology {
 
     /// Whether a rule of a route delegates to a Route, directly or through others.
     pub(crate) fn delegates_to(&self, route: &ObjectKey, child: NodeId) -> bool {
-        let route = self.route_index.get(route);
-        let route = route.and_then(|&number| self.routes.get(number));
+        let route = self.routes.with_key(route);
         let rules = route.into_iter().flat_map(|route| &route.rules);
         let delegations = rules.filter_map(|rule| self.delegations.of_rule(rule.node));
         let mut delegations = delegations.filter_map(|id| self.delegations.get(id));
@@ -269,8 +264,7 @@ impl Topology {
 
     /// A rule of a route.
     pub(crate) fn rule_node(&self, route: &ObjectKey, rule: usize) -> Option<&RuleNode> {
-        let route = self.routes.get(*self.route_index.get(route)?)?;
-        route.rules.get(rule)
+        self.routes.with_key(route)?.rules.get(rule)
     }
 
     /// Whether an object is a child Route of a rule that is not followed, or a backend of one (specification 1.8).
@@ -307,9 +301,8 @@ impl Topology {
         if children.iter().flatten().all(BTreeSet::is_empty) {
             return;
         }
-        let routes = std::mem::take(&mut self.routes);
-        let mut routes: Vec<RouteNode> =
-            routes.iter().map(|route| RouteNode::clone(route)).collect();
+        let routes = self.routes.iter();
+        let mut routes: Vec<RouteNode> = routes.map(|route| RouteNode::clone(route)).collect();
         let index = RouteIndex::of(&routes, store);
         let followed = self.follow(store, &routes, &children, &index);
         let mut found = self.delegations_of(&routes, &children, &index);
@@ -346,8 +339,9 @@ impl Topology {
                 None => {}
             }
         }
-        let routes: Vec<_> = routes.into_iter().map(Arc::new).collect();
-        self.routes = ChunkedVec::new(&routes);
+        for (number, route) in routes.into_iter().enumerate() {
+            self.routes.set(number, Arc::new(route));
+        }
         *self.delegations = found;
     }
 
@@ -395,7 +389,7 @@ impl Topology {
     ) -> Vec<usize> {
         let found: &[usize] = match children {
             Children::Named(key) => {
-                return self.route_index.get(key).copied().into_iter().collect();
+                return self.routes.number(key).into_iter().collect();
             }
             Children::All(kind, namespace) => {
                 let found = index.by_namespace.get(&(kind, namespace));

@@ -184,8 +184,8 @@ impl Topology {
     }
 
     fn route(&self, step: &RouteStep<'_>) -> Result<usize, PathErrorReason> {
-        let index = self.route_index.get(&step.key()).copied();
-        index.ok_or(PathErrorReason::RouteNotFound)
+        let number = self.routes.number(&step.key());
+        number.ok_or(PathErrorReason::RouteNotFound)
     }
 
     /// The reason why a route that names no such parent has no path there: a rule may delegate to it

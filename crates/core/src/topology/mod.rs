@@ -19,6 +19,7 @@ mod parent_ref;
 mod patch;
 mod ports;
 mod route_list;
+mod route_table;
 mod shared;
 mod streams;
 mod trie;
@@ -35,16 +36,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use rpds::RedBlackTreeMapSync;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
 use self::node_keys::NodeKeys;
 use self::route_list::{ListenerPlace, RouteList};
+use self::route_table::RouteTable;
 use self::shared::Shared;
 use crate::model::{
-    ChunkedVec, Level, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str, TableEntry,
-    groups,
+    ChunkedVec, Level, MetadataMap, NodeKey, ObjectKey, OrInternal, PathErrorReason, Section, Str,
+    TableEntry, groups,
 };
 use crate::store::{BackendRef, NamespacedName, ParentRef, Rule, Store};
 
@@ -63,12 +64,10 @@ pub struct Topology {
     pub(crate) nodes: NodeKeys,
     pub(crate) namespaces: Shared<BTreeMap<Str, NodeId>>,
     /// The labels of namespaces, for selectors.
-    pub(crate) labels: Shared<BTreeMap<Str, BTreeMap<String, String>>>,
+    pub(crate) labels: Shared<BTreeMap<Str, MetadataMap>>,
     pub(crate) classes: Shared<BTreeMap<Str, ClassNode>>,
     pub(crate) gateways: Shared<BTreeMap<NamespacedName, GatewayNode>>,
-    /// The routes by number. Those that are not in `route_index` do not exist any more.
-    pub(crate) routes: ChunkedVec<Arc<RouteNode>>,
-    pub(crate) route_index: RedBlackTreeMapSync<ObjectKey, usize>,
+    pub(crate) routes: RouteTable,
     /// The routes of each listener, by the number of its list.
     route_lists: ChunkedVec<RouteList>,
     /// The places in the trie of the listeners with these lists.
@@ -304,7 +303,7 @@ impl Topology {
     }
 
     /// The labels of the namespaces that exist.
-    pub fn namespace_labels(&self) -> &BTreeMap<Str, BTreeMap<String, String>> {
+    pub fn namespace_labels(&self) -> &BTreeMap<Str, MetadataMap> {
         &self.labels
     }
 
@@ -318,7 +317,7 @@ impl Topology {
             return Level::Root.as_str().to_owned();
         }
         let rule_name = |index: u32| {
-            let route = self.routes.get(*self.route_index.get(&key.object)?)?;
+            let route = self.routes.with_key(&key.object)?;
             route.rules.get(index as usize)?.name.as_ref()
         };
         match key.section {
@@ -348,9 +347,8 @@ impl Topology {
 
     /// The parentRefs that do not attach a route: index of the parentRef and reason.
     pub fn rejected_parents(&self, route: &ObjectKey) -> &[(usize, PathErrorReason)] {
-        self.route_index
-            .get(route)
-            .and_then(|&index| self.routes.get(index))
+        self.routes
+            .with_key(route)
             .map_or(&[], |route| &route.refused)
     }
 
@@ -362,8 +360,8 @@ impl Topology {
         route: &ObjectKey,
         (number, rule): (usize, &Rule),
     ) -> Vec<(&ObjectKey, Option<u16>, PathErrorReason)> {
-        let node = self.route_index.get(route);
-        let node = node.and_then(|&index| self.routes.get(index)?.rules.get(number));
+        let node = self.routes.with_key(route);
+        let node = node.and_then(|node| node.rules.get(number));
         let backends = node.into_iter().flat_map(|rule| &*rule.backends);
         let mut found = Vec::new();
         let is_service = |parent: &ParentRef| parent.kind.is(groups::CORE, "Service");
@@ -441,6 +439,7 @@ impl Topology {
     /// Frees the space that is kept for more nodes.
     pub(crate) fn shrink(&mut self) {
         self.nodes.shrink();
+        self.routes.shrink();
     }
 
     /// Adds a node that stays as long as the topology is not built anew.

@@ -4,14 +4,16 @@ use super::Topology;
 use super::build::projected_listeners;
 use super::hostname;
 use super::ports::PortHostnames;
-use crate::model::{GroupKind, LabelSelector, ObjectKey, PathErrorReason, Str, groups};
+use crate::model::{
+    GroupKind, LabelSelector, MetadataMap, ObjectKey, PathErrorReason, Str, groups,
+};
 use crate::store::{
     AllowedNamespaces, Listener, NamespacedName, ParentRef, Route, RouteKind, Store,
 };
 use std::collections::BTreeMap;
 
 /// The labels of the namespaces that exist.
-pub(super) type Labels = BTreeMap<Str, BTreeMap<String, String>>;
+pub(super) type Labels = BTreeMap<Str, MetadataMap>;
 
 /// The context in which a listener selects namespaces.
 pub(super) struct ListenerContext<'a> {

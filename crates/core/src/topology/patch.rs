@@ -155,18 +155,6 @@ impl Topology {
         !self.roots.contains_key(&name) && !self.fixed.parents.contains(&name)
     }
 
-    /// The routes that exist, by number.
-    pub(crate) fn numbered_routes(&self) -> impl Iterator<Item = (usize, &Arc<RouteNode>)> {
-        let numbers = self.route_index.values();
-        numbers.filter_map(|&number| Some((number, self.routes.get(number)?)))
-    }
-
-    /// The number of routes that exist, and of those that a build from scratch would drop.
-    pub(crate) fn route_counts(&self) -> (usize, usize) {
-        let routes = self.route_index.size();
-        (routes, self.routes.len().saturating_sub(routes))
-    }
-
     /// Counts the nodes of a route as used, or as used no more. Returns the nodes whose first or last use this is.
     pub(super) fn retain_route(&mut self, route: &RouteNode, is_used: bool) -> Vec<NodeId> {
         let mut found = Vec::new();
@@ -250,7 +238,7 @@ impl Topology {
         store: &Store,
         key: &ObjectKey,
     ) -> Option<Option<RouteChange>> {
-        let known = self.route_index.get(key).copied();
+        let known = self.routes.number(key);
         let before = known.and_then(|number| self.routes.get(number)).cloned();
         let number = known.unwrap_or(self.routes.len());
         let now = store.route(key).map(|route| {
@@ -265,13 +253,8 @@ impl Topology {
         }
         match (&now, known) {
             (Some(now), Some(_)) => self.routes.set(number, Arc::clone(now)),
-            (Some(now), None) => {
-                self.routes.push(Arc::clone(now));
-                self.route_index.insert_mut(key.clone(), number);
-            }
-            (None, _) => {
-                self.route_index.remove_mut(key);
-            }
+            (Some(now), None) => self.routes.add(Arc::clone(now)),
+            (None, _) => self.routes.remove(key),
         }
         let first = before.as_ref().and_then(|before| before.listeners.first());
         let trie_before = match first {

@@ -140,9 +140,9 @@ impl Topology {
     ) -> bool {
         let section = Section::Listener(listener.into());
         let listener = NodeKey::section(gateway_api(parent_kind, parent), section);
-        let place = (self.node(&listener), self.route_index.get(route));
+        let place = (self.node(&listener), self.routes.number(route));
         match place {
-            (Some(listener), Some(&route)) => self.displaced.contains(&(listener, route)),
+            (Some(listener), Some(route)) => self.displaced.contains(&(listener, route)),
             _ => false,
         }
     }

@@ -17,7 +17,7 @@ pub use parse::{DelegatingRules, MAX_DELEGATIONS};
 pub use prefix::PathPrefix;
 
 use super::level::Level;
-use super::object::{GroupKind, ObjectKey};
+use super::object_key::{GroupKind, ObjectKey};
 
 /// The name of a path, borrowed from the parsed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
