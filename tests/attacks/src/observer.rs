@@ -78,6 +78,14 @@ pub fn cpu(pid: u32) -> u64 {
     next().unwrap_or(0) + next().unwrap_or(0)
 }
 
+/// The processor time that the host of this virtual machine gave to others since it started, in hundredths of a second.
+pub fn stolen() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let all = stat.lines().next().unwrap_or_default();
+    let field = all.split_whitespace().nth(8);
+    field.and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
 /// Reads `/metrics`; empty if there is no reply.
 pub fn metrics(server: &Server) -> Metrics {
     let reply = http_get(server.addresses.admin, "/metrics").unwrap_or_default();

@@ -23,6 +23,9 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// has been free for a second.
 const RECOVERY: Duration = Duration::from_secs(15);
 
+/// How often an attack is tried when the machine disturbs it. What the server does happens each time.
+const TRIES: usize = 3;
+
 /// How long the neighbour is measured before each attack.
 const QUIET_BEFORE: Duration = Duration::from_secs(3);
 
@@ -64,8 +67,16 @@ pub fn run(binary: &Path, attacks: &[Attack], is_strict: bool) -> bool {
     print_head(&quiet);
     let mut failed = Vec::new();
     for attack in attacks {
-        let row = runtime.block_on(one(attack, &target, &quiet));
+        let mut row = runtime.block_on(one(attack, &target, &quiet));
         row.print(&quiet);
+        for _ in 1..TRIES {
+            if !row.is_disturbed(&quiet) {
+                break;
+            }
+            println!("    (again: the host took processors away meanwhile)");
+            row = runtime.block_on(one(attack, &target, &quiet));
+            row.print(&quiet);
+        }
         if !row.verdict(&quiet).is_empty() {
             failed.push(row.name);
         }
@@ -118,13 +129,18 @@ async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
     } else {
         quiet.p99
     };
-    let (cpu, begin) = (observer::cpu(server.pid), Instant::now());
+    let (cpu, stolen, begin) = (
+        observer::cpu(server.pid),
+        observer::stolen(),
+        Instant::now(),
+    );
     let observer = Observer::start(server);
     let (note, mut failures) = outcome_of(attack, target).await;
     // Includes what the server still does about it.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let neighbour = target.neighbour.take();
     let used = observer::cpu(server.pid).saturating_sub(cpu);
+    let stolen = observer::stolen() - stolen;
     let seconds = begin.elapsed().as_secs_f64();
     if server.is_running() {
         server.remove_foreign_files();
@@ -147,6 +163,7 @@ async fn one(attack: &Attack, target: &Arc<Target>, quiet: &Quiet) -> Row {
         name: attack.0,
         resident: [before, observation.peak, after],
         cpu: (used, seconds),
+        stolen,
         neighbour,
         quiet_p99,
         told: observer::told(&metrics, &observation.metrics),
