@@ -6,6 +6,7 @@ use std::path::Path;
 use entail_core::effective::World as Entail;
 
 use crate::bench_world::{BenchWorld, look_up, names, version};
+use crate::changing_world::ChangingWorld;
 use crate::objects;
 
 /// A part of entail that is counted, with its world.
@@ -20,9 +21,13 @@ pub struct Part {
     run: fn(BenchWorld, usize),
 }
 
-/// Two parts that differ in the number of paths, by a factor of ten.
+/// Computing worlds of which one has ten times as many paths.
 pub const SMALL: &str = "cold compute, 1 000 paths";
 pub const LARGE: &str = "cold compute, 10 000 paths";
+
+/// A changed route in two worlds, of which one has ten times as many routes.
+pub const ROUTE: &str = "step: one of 1 000 routes";
+pub const ROUTE_OF_MANY: &str = "step: one of 10 000 routes";
 
 const NAMES: usize = 20_000;
 const EDITS: usize = 50;
@@ -44,7 +49,7 @@ const fn part(
     }
 }
 
-pub const PARTS: [Part; 6] = [
+pub const PARTS: [Part; 8] = [
     part("look-up", ("1k", 4, NAMES), look_ups),
     part("reading a world, 10 000 paths", ("even-10k", 1, 1), reading),
     part(SMALL, ("even-1k", 2, 1), cold),
@@ -59,6 +64,8 @@ pub const PARTS: [Part; 6] = [
         ("1k", TIMES, WIDE_EDITS),
         |world, times| edits(world, "Gateway", times, WIDE_EDITS),
     ),
+    part(ROUTE, ("teams-1k", TIMES, EDITS), routes),
+    part(ROUTE_OF_MANY, ("teams-10k", TIMES, EDITS), routes),
 ];
 
 /// Prepares a part and runs it `times` times.
@@ -101,5 +108,16 @@ fn edits(mut world: BenchWorld, target: &str, times: usize, each: usize) {
         let changed = world.apply(object);
         snapshot_builder.update(world.store.clone(), &changed);
         black_box(snapshot_builder.snapshot(version()));
+    }
+}
+
+/// From a route without its last rule to the published snapshot.
+fn routes(world: BenchWorld, times: usize) {
+    let mut world = ChangingWorld::new(world);
+    let all: Vec<_> = (0..TIMES * EDITS)
+        .map(|_| world.route_without_a_rule())
+        .collect();
+    for route in all.into_iter().take(times * EDITS) {
+        world.upsert(route);
     }
 }

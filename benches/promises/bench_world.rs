@@ -24,10 +24,10 @@ pub struct BenchWorld {
 
 /// Generates the world of a shape.
 pub fn generate(name: &'static str) -> BenchWorld {
-    if name == "teams" {
-        let files = Teams::default().manifests();
+    if let Some(teams) = teams(name) {
+        let files = teams.manifests();
         let objects = files.iter().flat_map(|file| read(&file.text, &file.name));
-        return BenchWorld::with(name, "", objects);
+        return BenchWorld::of(name, objects);
     }
     let world = World::generate(&shape(name)).unwrap();
     let files = world.manifests();
@@ -35,6 +35,20 @@ pub fn generate(name: &'static str) -> BenchWorld {
         name,
         files.iter().flat_map(|file| read(&file.text, &file.name)),
     )
+}
+
+/// The world of teams with a name.
+fn teams(name: &str) -> Option<Teams> {
+    let routes = match name {
+        "teams" => Teams::default().routes,
+        "teams-1k" => 1_000,
+        "teams-10k" => 10_000,
+        _ => return None,
+    };
+    Some(Teams {
+        routes,
+        ..Teams::default()
+    })
 }
 
 /// Reads the objects of a manifest; panics if it has problems.
@@ -123,7 +137,12 @@ pub fn version() -> Version {
 impl BenchWorld {
     /// Creates a world from objects, with the profiles of a shape.
     pub fn of(name: &'static str, objects: impl IntoIterator<Item = Object>) -> Self {
-        Self::with(name, &shape(name).profiles().text, objects)
+        let profiles = match teams(name) {
+            // Those that are built in.
+            Some(_) => String::new(),
+            None => shape(name).profiles().text,
+        };
+        Self::with(name, &profiles, objects)
     }
 
     /// Creates a world from objects and a file of profiles.

@@ -1,8 +1,8 @@
 //! Measures the performance targets of the design on generated worlds, and prints the target, the
 //! figure and the verdict of each. `cargo bench --profile dist --bench promises [-- ROW...]`.
 //!
-//! Times are the minimum of several runs, on one thread except for computing from scratch. Memory is
-//! the growth of the resident set, in a separate process. Figures of different machines are not
+//! Times are the minimum of several runs, of changes in the world of teams the median, on one thread except for computing
+//! from scratch. Memory is the growth of the resident set, in a separate process, or that of the server. Figures of different machines are not
 //! comparable; ratios within one run are.
 
 #![allow(
@@ -17,10 +17,16 @@
 mod assertions;
 #[allow(dead_code, reason = "the other benches use the rest")]
 mod bench_world;
+mod changing_world;
 mod memory;
+#[path = "../e2e/process.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod process;
 mod questions;
 mod reviews;
 mod rows;
+mod served;
+mod teams;
 #[path = "../world/mod.rs"]
 mod world;
 

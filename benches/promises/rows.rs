@@ -1,18 +1,18 @@
 //! The rows of the table.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use entail::snapshot::SnapshotBuilder;
 use entail_core::effective::World as Entail;
-use entail_core::model::{Change, GroupKind, Object};
 
 use crate::assertions::assertions;
 use crate::bench_world::{BenchWorld, generate, look_up, names, version};
 use crate::memory;
 use crate::questions::{batches, explained};
 use crate::reviews::reviews;
+use crate::served::served;
+use crate::teams::teams;
 
 /// A row of the table.
 pub struct Row {
@@ -27,7 +27,7 @@ pub struct Row {
 type Run = fn() -> Vec<Row>;
 
 /// The rows by name.
-pub const ROWS: [(&str, Run); 11] = [
+pub const ROWS: [(&str, Run); 12] = [
     ("look-up", look_ups),
     ("cold", cold),
     ("fan-out", fan_out),
@@ -35,7 +35,8 @@ pub const ROWS: [(&str, Run); 11] = [
     ("explain", explained),
     ("one-policy", one_policy),
     ("gateway-wide", gateway_wide),
-    ("one-route", one_route),
+    ("teams", teams),
+    ("served", served),
     ("review", reviews),
     ("memory", memory_held),
     ("assertions", assertions),
@@ -53,6 +54,12 @@ pub fn row(promise: &str, target: &str, figure: String, met: impl Into<Option<bo
 /// Returns the minimum time of several runs.
 pub fn least(runs: usize, mut run: impl FnMut() -> Duration) -> Duration {
     (0..runs).map(|_| run()).min().unwrap_or_default()
+}
+
+/// Returns the median of some times.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 pub fn millis(time: Duration) -> f64 {
@@ -216,104 +223,6 @@ fn one_policy() -> Vec<Row> {
         ),
         millis(time) <= 1.0,
     )]
-}
-
-/// A changed route.
-/// A world that changes, each time to its next snapshot.
-struct ChangingWorld {
-    world: BenchWorld,
-    snapshot_builder: SnapshotBuilder,
-    number: usize,
-}
-
-impl ChangingWorld {
-    /// A copy of another object of a kind each time, with a number.
-    fn next(&mut self, kind: &GroupKind) -> (Object, usize) {
-        let mut objects = self.world.store.of_kind(kind);
-        let all = self.world.store.count(kind);
-        self.number += 1;
-        let (_, entry) = objects.nth(self.number * 37 % all).unwrap();
-        (Object::clone(&entry.object), self.number)
-    }
-
-    fn change(&mut self, change: Change) -> Duration {
-        let began = Instant::now();
-        let changed = self.world.store.apply(change);
-        let store = self.world.store.clone();
-        self.snapshot_builder.update(store, &changed);
-        black_box(self.snapshot_builder.snapshot(version()));
-        began.elapsed()
-    }
-
-    fn upsert(&mut self, object: Object) -> Duration {
-        self.change(Change {
-            upserts: vec![Arc::new(object)],
-            ..Change::default()
-        })
-    }
-
-    fn delete(&mut self, kind: &GroupKind) -> Duration {
-        let deletes = vec![self.next(kind).0.key];
-        self.change(Change {
-            deletes,
-            ..Change::default()
-        })
-    }
-}
-
-/// Routes and Services of the world of a platform, compared with the rebuild that a changed Gateway causes.
-fn one_route() -> Vec<Row> {
-    let world = generate("teams");
-    let mut changing = ChangingWorld {
-        snapshot_builder: world.snapshot_builder(),
-        world,
-        number: 0,
-    };
-    let [gateways, routes] =
-        ["Gateway", "HTTPRoute"].map(|kind| GroupKind::new("gateway.networking.k8s.io", kind));
-    let rebuild = least(3, || {
-        let (mut gateway, number) = changing.next(&gateways);
-        gateway.labels.insert("edit", &number.to_string());
-        changing.upsert(gateway)
-    });
-    let before = changing.snapshot_builder.stats().rebuilds;
-    let edited = least(50, || {
-        let (mut route, _) = changing.next(&routes);
-        route.body.edit(|body| {
-            body["spec"]["rules"].as_array_mut().unwrap().pop();
-        });
-        changing.upsert(route)
-    });
-    let added = least(50, || {
-        let (mut route, number) = changing.next(&routes);
-        let name = format!("added-{number}");
-        route.key.name = name.clone().into();
-        route
-            .body
-            .edit(|body| body["metadata"]["name"] = name.into());
-        changing.upsert(route)
-    });
-    let deleted = least(50, || changing.delete(&routes));
-    let service = least(50, || changing.delete(&GroupKind::service()));
-    let rebuilds = changing.snapshot_builder.stats().rebuilds - before;
-    let row_of = |what: &str, time: Duration| {
-        let share = 100.0 * time.as_secs_f64() / rebuild.as_secs_f64();
-        let promise = format!("{what}, against a rebuild of {:.0} ms", millis(rebuild));
-        let figure = format!("{:.2} ms ({share:.2} %)", millis(time));
-        row(&promise, "<= 5 ms", figure, millis(time) <= 5.0)
-    };
-    vec![
-        row_of("a rule less in one of 20 000 routes", edited),
-        row_of("a new route", added),
-        row_of("a deleted route", deleted),
-        row_of("a deleted Service", service),
-        row(
-            "rebuilds for these",
-            "0",
-            rebuilds.to_string(),
-            rebuilds == 0,
-        ),
-    ]
 }
 
 fn gateway_wide() -> Vec<Row> {
