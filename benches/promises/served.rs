@@ -221,7 +221,6 @@ impl Server {
     /// Edits a document of each route, one after the other, until a caller sees that; and then again without a caller, whose
     /// questions would count as CPU time.
     fn edit_each(&mut self, routes: &[String], of_route: OfRoute, edit: fn(&mut Value)) -> Edits {
-        // Before the edits, which change the order of fields.
         let found = routes.iter().map(|route| of_route(&self.manifests, route));
         let documents: Vec<(Document, String)> = found.collect();
         let seen = |(document, path): &(Document, String)| {
@@ -269,7 +268,8 @@ impl Caller {
 impl Document {
     /// Finds the object with a name in the files whose names begin with a stem.
     fn find(manifests: &Path, stem: &str, name: &str) -> Self {
-        let name = format!(r#""metadata":{{"name":"{name}","#);
+        // As in metadata, in the order of the world and in that of `serde_json`.
+        let name = format!(r#""name":"{name}","namespace":"#);
         let files = std::fs::read_dir(manifests).unwrap();
         let files = files.map(|entry| entry.unwrap().path());
         let mut files = files.filter(|file| {
