@@ -1,9 +1,9 @@
 //! Measures the performance targets of the design on generated worlds, and prints the target, the
 //! figure and the verdict of each. `cargo bench --profile dist --bench promises [-- ROW...]`.
 //!
-//! Times are the minimum of several runs, of changes in the world of teams the median, on one thread except for computing
-//! from scratch. Memory is the growth of the resident set, in a separate process, or that of the server. Figures of different machines are not
-//! comparable; ratios within one run are.
+//! Times are the minimum of several runs, of changes in the world of teams the median, on one thread
+//! except for computing from scratch. Memory is the growth of the resident set, in a separate process,
+//! or that of the server. Figures of different machines are not comparable; ratios within one run are.
 
 #![allow(
     clippy::unwrap_used,
