@@ -53,9 +53,12 @@ impl Quiet {
 }
 
 impl Row {
-    /// Whether nothing is wrong but latencies, while the machine did not have its processors for itself.
+    /// Whether nothing is wrong but latencies, while the host took away enough to cause that: the 99th percentile is that of
+    /// the slowest hundredth of the time.
     pub fn is_disturbed(&self, quiet: &Quiet) -> bool {
-        self.stolen > 0 && self.wrong(quiet).is_empty() && self.slow(quiet).is_some()
+        #[allow(clippy::cast_precision_loss, reason = "hundredths of a second")]
+        let is_stolen = self.stolen as f64 >= self.cpu.1;
+        is_stolen && self.wrong(quiet).is_empty() && self.slow(quiet).is_some()
     }
 
     /// Why the run fails.
