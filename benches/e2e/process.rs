@@ -10,18 +10,35 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_entail");
 /// Clock ticks per second, the unit of CPU time in /proc.
 const TICKS: f64 = 100.0;
 
+/// A server in a process of its own, which is killed when this is dropped.
+pub struct ServerProcess(pub Child);
+
+impl ServerProcess {
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Starts `entail serve` with a folder of manifests, and profiles besides the built-in ones.
-pub fn serve(manifests: &Path, profiles: Option<&Path>, port: &Path) -> Child {
+pub fn serve(manifests: &Path, profiles: Option<&Path>, port: &Path) -> ServerProcess {
     let profiles = profiles.map(|profiles| [OsStr::new("--profiles"), profiles.as_os_str()]);
-    Command::new(BINARY)
+    let process = Command::new(BINARY)
         .arg("serve")
         .arg("--manifests")
         .arg(manifests)
         .args(profiles.into_iter().flatten())
         .args(["--listen", "127.0.0.1:0", "--log", "error", "--port-file"])
         .arg(port)
-        .spawn()
-        .unwrap()
+        .spawn();
+    ServerProcess(process.unwrap())
 }
 
 /// Waits until the server is ready; returns the address in the port file.

@@ -1,18 +1,18 @@
 //! The two servers as child processes, which are killed at the end of the benchmark.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bench_world::{generate, names, shape, version};
 use crate::edit::EditedPolicy;
 use crate::load::Load;
-use crate::process::{ready, serve};
+use crate::process::{ServerProcess, ready, serve};
 use crate::world::World;
 
 /// `entail serve` with a generated world.
 pub struct Entail {
-    pub process: Child,
+    pub process: ServerProcess,
     pub address: String,
     /// Random path names.
     pub names: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Entail {
 
 /// The server of constant bytes.
 pub struct Constant {
-    pub process: Child,
+    pub process: ServerProcess,
     pub address: String,
 }
 
@@ -72,14 +72,11 @@ pub fn first_answer(name: &'static str) -> (Duration, String) {
     let times = (0..9).map(|run| {
         let port = folder.path().join(format!("port-{run}"));
         let began = Instant::now();
-        let mut process = serve(&manifests, Some(&profiles), &port);
+        let _process = serve(&manifests, Some(&profiles), &port);
         while !load.is_answered(&port) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let time = began.elapsed();
-        process.kill().unwrap();
-        process.wait().unwrap();
-        time
+        began.elapsed()
     });
     let mut times: Vec<Duration> = times.collect();
     times.sort();
@@ -99,22 +96,8 @@ impl Constant {
         let output = process.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         Self {
-            process,
+            process: ServerProcess(process),
             address: line.trim().to_owned(),
         }
-    }
-}
-
-impl Drop for Entail {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Drop for Constant {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

@@ -8,7 +8,7 @@ use entail::snapshot::{SnapshotBuilder, Version};
 use entail_core::model::{Change, GroupKind, Object};
 
 use crate::bench_world::{BenchWorld, generate, read, version};
-use crate::rows::{Row, least, millis, row};
+use crate::rows::{Row, least, median, millis, row};
 
 /// Two assertions about all rules: a pattern, and a condition that reads the Route, too.
 const ASSERTIONS: &str = "
@@ -66,23 +66,16 @@ impl Followed {
 
     /// The median of the times of checks after edits of one object of a kind each.
     fn median(&mut self, kind: &GroupKind, edit: fn(&mut Object, usize)) -> Duration {
-        let mut times: Vec<Duration> = (0..41)
-            .map(|_| {
-                self.edits += 1;
-                self.edit(kind, self.edits, edit)
-            })
-            .collect();
-        times.sort_unstable();
-        times[times.len() / 2]
+        let times = (0..41).map(|_| {
+            self.edits += 1;
+            self.edit(kind, self.edits, edit)
+        });
+        median(times.collect())
     }
 
     /// Edits another object of a kind.
     fn edit(&mut self, kind: &GroupKind, number: usize, edit: fn(&mut Object, usize)) -> Duration {
-        let all = self.world.store.count(kind);
-        let mut objects = self.world.store.of_kind(kind);
-        let (_, entry) = objects.nth(number * 37 % all).unwrap();
-        let mut object = Object::clone(&entry.object);
-        drop(objects);
+        let mut object = self.world.object(kind, number);
         edit(&mut object, number);
         self.change(vec![object])
     }

@@ -7,7 +7,7 @@ use entail::api::v1::get_effective_policies_request::Target;
 use entail::snapshot::{Snapshot, SnapshotBuilder, Version};
 use entail::source::manifests::read_objects;
 use entail_core::effective::World as Entail;
-use entail_core::model::{Change, Object, ObjectKey, PathName};
+use entail_core::model::{Change, GroupKind, Object, ObjectKey, PathName};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ChangeSet, ProfileSources, Store};
 use prost::Message;
@@ -169,6 +169,13 @@ impl BenchWorld {
     /// Computes all answers of the world.
     pub fn snapshot_builder(&self) -> SnapshotBuilder {
         SnapshotBuilder::new(Entail::from_store(self.store.clone(), &self.profiles))
+    }
+
+    /// Returns a copy of an object of a kind, of another one for each number.
+    pub fn object(&self, kind: &GroupKind, number: usize) -> Object {
+        let all = self.store.count(kind);
+        let (_, entry) = self.store.of_kind(kind).nth(number * 37 % all).unwrap();
+        Object::clone(&entry.object)
     }
 
     /// Returns a policy that targets an object of a kind, with a new number in its rules.

@@ -28,14 +28,8 @@ impl ChangingWorld {
 
     /// A copy of another object of a kind each time, with a number.
     pub fn next(&mut self, kind: &GroupKind) -> (Object, usize) {
-        let (number, all) = (self.number(), self.world.store.count(kind));
-        let (_, entry) = self
-            .world
-            .store
-            .of_kind(kind)
-            .nth(number * 37 % all)
-            .unwrap();
-        (Object::clone(&entry.object), number)
+        let number = self.number();
+        (self.world.object(kind, number), number)
     }
 
     /// Another number each time.

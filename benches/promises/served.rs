@@ -1,7 +1,7 @@
 //! The world of teams, answered by the server that is shipped: its start, its memory, and edits as a caller sees them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::bench_world::request;
-use crate::process::{self, cpu_seconds, resident_mb};
+use crate::process::{self, ServerProcess, cpu_seconds, resident_mb};
 use crate::rows::{Row, median, millis, row};
 use crate::world::Teams;
 
@@ -30,7 +30,7 @@ const ROUTES_OF_10_000_RULES: usize = 2_000;
 
 /// A server over the files of the world.
 struct Server {
-    process: Child,
+    process: ServerProcess,
     caller: Caller,
     manifests: PathBuf,
     /// From the start of the process to its first answer.
@@ -82,7 +82,7 @@ pub fn served() -> Vec<Row> {
     let routes = server.edit_each(&routes_of(&teams, ROUTE_EDITS), last_rule, |route| {
         route["spec"]["rules"].as_array_mut().unwrap().pop();
     });
-    rows.push(routes.row("a route loses a rule, to a caller's reply", 0.0, 5.0));
+    rows.push(routes.row("a route loses a rule, to a caller's reply", None, 5.0));
     let growth = 100.0 * (server.megabytes_at_rest() / memory - 1.0);
     rows.push(row(
         &format!("memory after {} edits of routes", 2 * ROUTE_EDITS),
@@ -94,7 +94,7 @@ pub fn served() -> Vec<Row> {
         let rate = &mut policy["spec"]["defaults"]["limits"]["route"]["rates"][0];
         rate["limit"] = (1_000 + rate["limit"].as_u64().unwrap()).into();
     });
-    rows.push(policies.row("an edited policy, to a caller's reply", 60.0, 2.0));
+    rows.push(policies.row("an edited policy, to a caller's reply", Some(60.0), 2.0));
     drop(server);
     let large = Teams {
         routes: 50_000,
@@ -291,11 +291,11 @@ impl Document {
 
     /// Replaces the file by one with a changed object, atomically, as in mounted volumes. Returns when that began.
     fn edit(&self, edit: fn(&mut Value)) -> Instant {
-        let mut object = self.read();
-        edit(&mut object);
-        let object = object.to_string();
         let text = std::fs::read_to_string(&self.file).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
+        let mut object: Value = serde_json::from_str(lines[self.line]).unwrap();
+        edit(&mut object);
+        let object = object.to_string();
         lines[self.line] = &object;
         let text = lines.join("\n");
         let temporary = self.file.with_extension("new");
@@ -307,24 +307,17 @@ impl Document {
 }
 
 impl Edits {
-    /// A row with targets for the time and the CPU time; without a target for the time if it is 0.
-    fn row(&self, what: &str, most: f64, most_cpu: f64) -> Row {
+    /// A row with targets for the time, if it has one, and the CPU time.
+    fn row(&self, what: &str, most: Option<f64>, most_cpu: f64) -> Row {
         let target = match most {
-            0.0 => format!("CPU <= {most_cpu} ms"),
-            _ => format!("<= {most} ms, CPU <= {most_cpu}"),
+            None => format!("CPU <= {most_cpu} ms"),
+            Some(most) => format!("<= {most} ms, CPU <= {most_cpu}"),
         };
         row(
             what,
             &target,
             format!("{:.1} ms, CPU {:.1}", self.millis, self.cpu_millis),
-            (most == 0.0 || self.millis <= most) && self.cpu_millis <= most_cpu,
+            most.is_none_or(|most| self.millis <= most) && self.cpu_millis <= most_cpu,
         )
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

@@ -11,8 +11,8 @@ use crate::rows::{Row, least, median, millis, row};
 /// Number of changes of each kind.
 const TIMES: usize = 41;
 
-/// A kind of change, and how long one takes.
-type Change = (String, Duration);
+/// What changes, and how long that takes.
+type TimedChange = (String, Duration);
 
 /// Changes of single objects, compared with the rebuild that a changed Gateway causes.
 pub fn teams() -> Vec<Row> {
@@ -46,7 +46,7 @@ pub fn teams() -> Vec<Row> {
     rows
 }
 
-fn of_routes(world: &mut ChangingWorld) -> [Change; 4] {
+fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
     let route = gateway_api("HTTPRoute");
     let rule = world.often(|world| {
         let route = world.route_without_a_rule();
@@ -84,7 +84,7 @@ fn of_routes(world: &mut ChangingWorld) -> [Change; 4] {
 }
 
 /// Objects of a core kind are deleted, and created again.
-fn gone_and_back(world: &mut ChangingWorld, kind: &str) -> [Change; 2] {
+fn gone_and_back(world: &mut ChangingWorld, kind: &str) -> [TimedChange; 2] {
     let core = GroupKind::new("", kind);
     let mut deleted = Vec::new();
     let gone = world.often(|world| {
@@ -129,7 +129,7 @@ fn policies_of_gateways(world: &ChangingWorld) -> Vec<Object> {
 }
 
 /// A row of a change, with its share of a rebuild.
-fn compared((what, time): Change, rebuild: Duration, most: f64) -> Row {
+fn compared((what, time): TimedChange, rebuild: Duration, most: f64) -> Row {
     let share = 100.0 * time.as_secs_f64() / rebuild.as_secs_f64();
     row(
         &what,

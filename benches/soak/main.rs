@@ -31,12 +31,12 @@ mod raw;
 mod world;
 
 use std::path::PathBuf;
-use std::process::{Child, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use edits::Editor;
 use load::{Latencies, Load, Run};
-use process::{cpu_seconds, resident_mb};
+use process::{ServerProcess, cpu_seconds, resident_mb};
 use world::Teams;
 
 /// Look-ups per second.
@@ -65,7 +65,7 @@ struct Options {
 
 /// A server over the files of the world.
 struct Server {
-    process: Child,
+    process: ServerProcess,
     address: String,
     manifests: PathBuf,
     _folder: tempfile::TempDir,
@@ -101,13 +101,6 @@ impl Options {
                 .unwrap_or_else(|| panic!("`{argument}` needs a positive number"));
         }
         options
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
