@@ -24,6 +24,7 @@ mod limits;
 mod lint;
 mod losses;
 mod mirror;
+mod namespaces;
 mod narrowed;
 mod noninterference;
 mod objects;
@@ -201,6 +202,22 @@ fn an_engine_that_follows_routes_and_services_answers_like_a_full_read() {
     let (updates, rebuilds) = followed;
     assert!(
         rebuilds * 3 < updates * 2,
+        "{rebuilds} of {updates} updates are rebuilds"
+    );
+}
+
+#[test]
+fn an_engine_that_follows_namespaces_answers_like_a_full_read() {
+    let mut followed = (0, 0);
+    agree(60, |world| {
+        let (wrong, updates, rebuilds) = follow::namespaces(world);
+        followed = (followed.0 + updates, followed.1 + rebuilds);
+        wrong
+    });
+    // Otherwise nothing is tested here.
+    let (updates, rebuilds) = followed;
+    assert!(
+        rebuilds * 2 < updates,
         "{rebuilds} of {updates} updates are rebuilds"
     );
 }

@@ -172,10 +172,10 @@ impl CountTree {
         let engine = counting.snapshot.engine();
         let (mut all, mut first, mut roots) = (Counts::default(), 0, Vec::new());
         for (root, _) in engine.trie().roots() {
-            if let Some(context) = counting.scope.step(PathContext::default(), *root)? {
-                let state = engine.after(0, *root)?;
+            if let Some(context) = counting.scope.step(PathContext::default(), root)? {
+                let state = engine.after(0, root)?;
                 let place = CountedNode {
-                    node: *root,
+                    node: root,
                     state,
                     context,
                 };
@@ -184,7 +184,7 @@ impl CountTree {
                 let entry = self.entries.get(number).or_internal("an entry")?;
                 all.join(&entry.counts, first, counting.samples);
             }
-            first += engine.trie().size(*root);
+            first += engine.trie().size(root);
         }
         // Changed routes leave copies of what is above them behind.
         if self.links > 2 * self.live + MAX_LEFT {

@@ -93,6 +93,30 @@ pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
     (way.wrong, updates, rebuilds)
 }
 
+/// As [`engine`], where it is mostly Namespaces that change, and what they exist by. Also returns the number of changes,
+/// and how many rebuilt the world.
+pub fn namespaces(world: &World) -> (Vec<String>, u64, u64) {
+    let mut way = WorldHistory::with(world, super::namespaces::prepare);
+    way.check("the start", world.seed);
+    let mut updates = 0;
+    for step in 0..2 * STEPS {
+        let (told, upserts, deletes) = match way.rng.below(8) {
+            0 => way.change(),
+            1 => way.change_routes(),
+            _ => way.change_namespaces(),
+        };
+        way.compare_effects(&told, &upserts, &deletes);
+        way.follow(&upserts, &deletes);
+        updates += 1;
+        way.check(&format!("step {step}, {told}"), world.seed);
+        if !way.wrong.is_empty() {
+            break;
+        }
+    }
+    let rebuilds = way.snapshot_builder.stats().rebuilds;
+    (way.wrong, updates, rebuilds)
+}
+
 /// (j) The effect of a change that is computed in place is that of a world that is read from scratch, and leaves the
 /// snapshot as it is. Also returns the number of changes, and how many of their effects were computed in place.
 pub fn effects(world: &World) -> (Vec<String>, u64, u64) {
@@ -326,6 +350,75 @@ impl WorldHistory {
         (told.join(", "), upserts, deletes)
     }
 
+    /// A random change of Namespaces and of what they exist by, as [`WorldHistory::change`].
+    fn change_namespaces(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+        use super::namespaces;
+        let many = if self.rng.percent(25) { 4 } else { 1 };
+        let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..many {
+            let name = namespaces::pick(&mut self.rng);
+            let is_own = |d: &Value| namespaces::is_namespace(d) && d["metadata"]["name"] == name;
+            let own = self.present.iter().position(is_own);
+            let grants = self.present.iter().enumerate();
+            let grants: Vec<usize> = grants
+                .filter(|(_, document)| namespaces::is_grant(document))
+                .map(|(at, _)| at)
+                .collect();
+            if !grants.is_empty() && self.rng.percent(25) {
+                let at = self.rng.choose(&grants);
+                let mut document = self.present[at].clone();
+                let how = match self.rng.percent(70) {
+                    true => namespaces::edit_grant(&mut self.rng, &mut document, &self.present),
+                    false => self.alter(&mut document),
+                };
+                told.push(format!("{how} {}", self::name(&document)));
+                self.present[at] = document.clone();
+                upserts.push(document);
+                continue;
+            }
+            match (self.rng.below(10), own) {
+                (0..=3, Some(at)) => {
+                    let document = &mut self.present[at];
+                    let how = namespaces::edit(&mut self.rng, document);
+                    told.push(format!("{how} namespace {name}"));
+                    upserts.push(document.clone());
+                }
+                (4..=5, Some(at)) => {
+                    told.push(format!("namespace {name} goes"));
+                    deletes.push(self.present.swap_remove(at));
+                }
+                (0..=5, None) => {
+                    told.push(format!("namespace {name} comes"));
+                    let document = namespaces::namespace(&mut self.rng, name);
+                    self.present.push(document.clone());
+                    upserts.push(document);
+                }
+                (6..=7, _) => {
+                    told.push(format!("all goes in {name}"));
+                    let all = std::mem::take(&mut self.present);
+                    let goes = |d: &Value| namespaces::inside(d) == Some(name);
+                    let (gone, stay): (Vec<_>, Vec<_>) = all.into_iter().partition(goes);
+                    self.present = stay;
+                    self.absent.extend(gone.iter().cloned());
+                    deletes.extend(gone);
+                }
+                _ => {
+                    let document = namespaces::object(&mut self.rng, name, &self.present);
+                    told.push(format!("in {name} comes {}", self::name(&document)));
+                    let is_same = |d: &Value| self::name(d) == self::name(&document);
+                    self.present.retain(|d| !is_same(d));
+                    self.absent.retain(|d| !is_same(d));
+                    self.present.push(document.clone());
+                    upserts.push(document);
+                }
+            }
+        }
+        let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
+        deletes.retain(|gone| !is_there(gone));
+        upserts.retain(|new| is_there(new));
+        (told.join(", "), upserts, deletes)
+    }
+
     fn alter(&mut self, document: &mut Value) -> &'static str {
         let kind = document["kind"].clone();
         let stands = ["Service", "Namespace", "Gateway", "GatewayClass"];
@@ -540,7 +633,7 @@ fn other_reasons<'p>(
 /// counted as left behind.
 fn order_and_counts(trie: &PathTrie) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut reached: BTreeSet<_> = trie.roots().map(|(root, _)| *root).collect();
+    let mut reached: BTreeSet<_> = trie.roots().map(|(root, _)| root).collect();
     for id in trie.ids().rev() {
         for child in trie.below(trie.node(id).unwrap()) {
             if child >= id {

@@ -135,16 +135,7 @@ pub(super) fn services_behind_waypoints<'p>(
         controllers,
         without_class: None,
     };
-    let mut settings: Vec<(&Profile, &Waypoints)> = Vec::new();
-    for profile in profiles {
-        if let Some(waypoints) = &profile.waypoints
-            && !settings
-                .iter()
-                .any(|(other, _)| has_same_waypoints(other, profile))
-        {
-            settings.push((profile, waypoints));
-        }
-    }
+    let settings = distinct_settings(profiles);
     let kind = GroupKind::service();
     let services = store.of_kind(&kind);
     let services = services.map(|((namespace, name), _)| (namespace.clone(), name.clone()));
@@ -161,6 +152,39 @@ pub(super) fn services_behind_waypoints<'p>(
 }
 
 impl World {
+    /// Whether a Service in some namespaces has another waypoint than in a store before, to which the topology belongs.
+    pub(crate) fn has_other_waypoints(&self, before: &Store, namespaces: &BTreeSet<Str>) -> bool {
+        let kinds = self.kinds().iter();
+        let settings: Vec<(&Profile, &Waypoints)> = distinct_settings(kinds.map(|k| &k.profile));
+        if settings.is_empty() {
+            return false;
+        }
+        let mut topology = self.topology.as_ref().clone();
+        topology.change_namespaces(&self.store, namespaces);
+        let source = |store, topology| Source {
+            store,
+            topology,
+            controllers: &self.controllers,
+            without_class: None,
+        };
+        let sources = [
+            source(before, &*self.topology),
+            source(&self.store, &topology),
+        ];
+        let kind = GroupKind::service();
+        namespaces.iter().any(|namespace| {
+            let services = before.of_kind_in(&kind, namespace);
+            let mut services = services.chain(self.store.of_kind_in(&kind, namespace));
+            services.any(|(name, _)| {
+                let service = (namespace.clone(), name.clone());
+                settings.iter().any(|(profile, waypoints)| {
+                    let found = sources.map(|source| source.waypoint(profile, waypoints, &service));
+                    found[0] != found[1]
+                })
+            })
+        })
+    }
+
     /// Whether a Service has a waypoint of some kind, or it is not known if it has.
     pub(crate) fn has_waypoint(&self, service: &NamespacedName) -> bool {
         let source = Source {
@@ -177,6 +201,23 @@ impl World {
             })
         })
     }
+}
+
+/// The settings of profiles by which Services have other waypoints than by those of the others.
+fn distinct_settings<'p>(
+    profiles: impl Iterator<Item = &'p Arc<Profile>>,
+) -> Vec<(&'p Profile, &'p Waypoints)> {
+    let mut settings: Vec<(&Profile, &Waypoints)> = Vec::new();
+    for profile in profiles {
+        if let Some(waypoints) = &profile.waypoints
+            && !settings
+                .iter()
+                .any(|(other, _)| has_same_waypoints(other, profile))
+        {
+            settings.push((profile, waypoints));
+        }
+    }
+    settings
 }
 
 /// Whether every Service has the same waypoint for the kinds of two profiles.

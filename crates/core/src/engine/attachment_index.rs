@@ -10,7 +10,7 @@ use rpds::RedBlackTreeSetSync;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
-use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal};
+use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal, Str, groups};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
@@ -213,14 +213,15 @@ fn targets(policy: &Policy) -> BTreeSet<ObjectKey> {
         let ReferenceTarget::Name(name) = &reference.target else {
             return None;
         };
-        let namespace = reference
-            .namespace
-            .as_ref()
-            .unwrap_or(&policy.key.namespace);
+        let namespace = reference.namespace.as_ref();
+        let namespace = match reference.kind.is(groups::CORE, "Namespace") {
+            true => Str::default(),
+            false => namespace.unwrap_or(&policy.key.namespace).clone(),
+        };
         // Also Gateways: a backendRef can name one that does not exist, which is then a node of paths.
         Some(ObjectKey::new(
             reference.kind.clone(),
-            namespace.clone(),
+            namespace,
             name.clone(),
         ))
     });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Engine;
 use super::attachment_index::AttachmentIndex;
-use crate::model::{ObjectKey, at_path, groups, is_unset};
+use crate::model::{ObjectKey, Str, at_path, groups, is_unset};
 use crate::profile::{Profile, ReferenceTarget};
 use crate::store::{ChangeKind, Projection, Route, Store, StoredObject, route_kind};
 
@@ -19,12 +19,14 @@ pub(super) struct ChangeImpact {
     pub(super) routes: BTreeSet<ObjectKey>,
     /// The Services that came, went or have other ports.
     pub(super) services: BTreeSet<ObjectKey>,
+    /// The namespaces that may have come, gone or have other labels.
+    pub(super) namespaces: BTreeSet<Str>,
     /// The changed objects that can be nodes of paths. The answers there may depend on their fields.
     pub(super) objects: BTreeSet<ObjectKey>,
 }
 
 /// Two versions of an object, of which one can be missing.
-type Versions<'s> = (Option<&'s StoredObject>, Option<&'s StoredObject>);
+pub(super) type Versions<'s> = (Option<&'s StoredObject>, Option<&'s StoredObject>);
 
 impl ChangeImpact {
     /// Adds what another change affects.
@@ -34,6 +36,7 @@ impl ChangeImpact {
         }
         self.routes.extend(other.routes);
         self.services.extend(other.services);
+        self.namespaces.extend(other.namespaces);
         self.objects.extend(other.objects);
     }
 
@@ -85,10 +88,13 @@ impl Engine {
         {
             return Some(impact);
         }
-        let lives = |store: &Store| store.is_inhabited(&key.namespace);
-        let namespace_stays = key.namespace.is_empty() || (lives(before) && lives(now));
-        if !namespace_stays {
-            return None;
+        // The first object in a namespace, or the last one.
+        let inside = [before, now].map(|store| {
+            let namespace = &key.namespace;
+            (store.is_inhabited(namespace), store.knows_inside(namespace))
+        });
+        if inside[0] != inside[1] {
+            impact.namespaces.insert(key.namespace.clone());
         }
         let is_target = numbers.is_empty() && self.patches(key, versions, &mut impact)?;
         if !is_target
@@ -115,8 +121,8 @@ impl Engine {
         Some(impact)
     }
 
-    /// Adds what a changed route or Service affects, if the paths of single routes can be changed for it. Returns
-    /// whether the object is one of these; `None` if the world must be rebuilt.
+    /// Adds what a changed route, Service, Namespace or ReferenceGrant affects, if the paths of single routes can be
+    /// changed for it. Returns whether the object is one of these; `None` if the world must be rebuilt.
     fn patches(
         &self,
         key: &ObjectKey,
@@ -134,6 +140,12 @@ impl Engine {
             if before != now && !is_import {
                 impact.services.insert(key.clone());
             }
+        } else if key.kind.is(groups::CORE, "Namespace") {
+            self.has_same_own_fields(versions).then_some(())?;
+            impact.namespaces.insert(key.name.clone());
+        } else if key.kind.is(groups::GATEWAY, "ReferenceGrant") {
+            self.follow_grant(key, versions, impact);
+            return Some(true);
         } else {
             return Some(false);
         }
@@ -199,7 +211,7 @@ impl Engine {
     }
 
     /// The policies in some slots of each kind.
-    fn policies_of<'e, I: Iterator<Item = usize>>(
+    pub(super) fn policies_of<'e, I: Iterator<Item = usize>>(
         &'e self,
         slots: impl Fn(&'e AttachmentIndex) -> I,
     ) -> Vec<(usize, ObjectKey)> {

@@ -86,7 +86,7 @@ impl Automaton {
             builder.transitions.symbols.set(id.index(), symbol);
         }
         for (id, root) in trie.roots() {
-            let symbol = builder.root_symbol(trie.node(*id)?, root);
+            let symbol = builder.root_symbol(trie.node(id)?, root);
             builder.transitions.symbols.set(id.index(), symbol);
         }
         builder.explore(trie)?;
@@ -238,7 +238,7 @@ impl<'w> AutomatonBuilder<'w> {
         })
     }
 
-    fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
+    pub(super) fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
         let path_root = PathRoot::of(node, root);
         let mut steps = self.steps_above(path_root);
         let effects = self.effects(node.node, node.level, root.kind);
@@ -348,12 +348,14 @@ impl<'w> AutomatonBuilder<'w> {
         let shares_subtrees = trie.has_delegating_rules();
         self.index.pin(0);
         for (root, info) in trie.roots() {
-            let state = self.transition(0, self.transitions.symbol(*root)?)?;
-            self.index.pin(state);
-            if info.kind == RootKind::Gateway && !shares_subtrees {
-                self.explore_gateway(trie, (*root, state), &below)?;
-            } else {
-                pending.push((state, *below.of.get(*root)?));
+            let state = self.pin_root(root)?;
+            match info.kind {
+                // Nothing is below.
+                RootKind::Namespace | RootKind::GatewayClass => {}
+                RootKind::Gateway if !shares_subtrees => {
+                    self.explore_gateway(trie, (root, state), &below)?;
+                }
+                _ => pending.push((state, *below.of.get(root)?)),
             }
         }
         while let Some((state, list)) = pending.pop() {
@@ -367,6 +369,13 @@ impl<'w> AutomatonBuilder<'w> {
             }
         }
         Ok(())
+    }
+
+    /// Counts the state that paths have at a root, and returns it.
+    pub(super) fn pin_root(&mut self, root: TrieNodeId) -> Result<StateId, InternalError> {
+        let state = self.transition(0, self.transitions.symbol(root)?)?;
+        self.index.pin(state);
+        Ok(state)
     }
 
     /// Adds the states that the paths of a Gateway reach.

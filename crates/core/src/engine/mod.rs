@@ -14,7 +14,9 @@ mod chain_state;
 mod change_impact;
 mod changed_paths;
 mod explore;
+mod grants;
 mod kind_survey;
+mod namespaces;
 mod patch;
 mod paths;
 mod selection;
@@ -197,6 +199,7 @@ impl Engine {
         for (key, difference) in changed {
             impact.extend(self.change_impact(key, *difference, &before)?);
         }
+        self.follow_namespaces(&before, &mut impact)?;
         self.update(impact)
     }
 
@@ -209,15 +212,21 @@ impl Engine {
             let object = &self.paths.world.topology.key(node).object;
             impact.add_policies(self.policies_targeting(object));
         }
+        let loses_namespace = patch.as_ref().is_some_and(|patch| {
+            let removed = patch.removed.iter();
+            let mut namespaces = removed.filter(|node| self.is_namespace(**node));
+            namespaces.any(|&node| self.has_policies(node))
+        });
         let (mut dirty, replaced) = self.replace_all(&impact, patch.as_ref())?;
-        let mut needs_new_states = replaced.needs_new_states || self.has_new_active_kind();
+        let mut needs_new_states =
+            loses_namespace || replaced.needs_new_states || self.has_new_active_kind();
         let objects = self.nodes_of(&impact.objects, patch.as_ref());
         for number in 0..self.paths.world.kinds.len() {
             dirty.extend(self.dirty(number, &objects));
         }
         let touched = replaced.touched.into_iter().chain(objects).collect();
         if let Some(patch) = &mut patch
-            && !patch.attachments.is_empty()
+            && patch.changes_trie()
         {
             self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
         }

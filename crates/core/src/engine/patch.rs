@@ -1,4 +1,4 @@
-//! Changes the paths of single routes in a world, without finding those of others again.
+//! Changes the paths of single routes and namespaces in a world, without finding those of others again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::change_impact::ChangeImpact;
 use super::explore::AutomatonBuilder;
 use super::state_index::ReachedStates;
 use crate::model::{
-    Id, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Section, groups,
+    Id, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Section, Str, groups,
 };
 use crate::store::{Projection, route_kind};
 use crate::topology::{NodeId, PathPatch, TrieNodeId};
@@ -29,10 +29,10 @@ impl Engine {
         if !impact.services.is_empty() {
             routes.extend(self.routes_naming(&impact.services)?);
         }
-        if routes.is_empty() {
+        if routes.is_empty() && impact.namespaces.is_empty() {
             return Some(None);
         }
-        let patch = self.patch_routes(&routes)?;
+        let patch = self.patch_routes(&routes, &impact.namespaces)?;
         if let Some(of_backends) = &mut self.routes_of_backends {
             for change in &patch.routes {
                 let backends = change.before.iter().flat_map(|before| before.backends());
@@ -80,16 +80,20 @@ impl Engine {
         if !entries.all(|(key, entry)| self.patches_route(key, (entry, entry))) {
             return None;
         }
-        let mut patch = self.patch_routes(&routes)?;
-        if !patch.attachments.is_empty() {
+        let mut patch = self.patch_routes(&routes, &BTreeSet::new())?;
+        if patch.changes_trie() {
             self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
         }
         Some(patch)
     }
 
-    /// A later version of the topology and the trie, in which some routes are as in the store; `None` if that needs a
-    /// build from scratch.
-    fn patch_routes(&self, routes: &BTreeSet<ObjectKey>) -> Option<PathPatch> {
+    /// A later version of the topology and the trie, in which some routes and namespaces are as in the store; `None` if
+    /// that needs a build from scratch.
+    fn patch_routes(
+        &self,
+        routes: &BTreeSet<ObjectKey>,
+        namespaces: &BTreeSet<Str>,
+    ) -> Option<PathPatch> {
         let (topology, store) = (self.world().topology(), self.world().store());
         let (all, _) = topology.routes.counts();
         if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
@@ -101,7 +105,7 @@ impl Engine {
         if !known.all(|(key, route)| topology.can_patch_route(store, key, route)) {
             return None;
         }
-        topology.patched(&self.paths.trie, store, routes)
+        topology.patched(&self.paths.trie, store, routes, namespaces)
     }
 
     /// Whether more is left behind by changes than is in use.
@@ -148,10 +152,10 @@ impl Engine {
         };
         let services = self.nodes_of(&impact.services, None);
         let of_routes = patch.of_routes.iter().copied();
-        of_routes
-            .chain(patch.added.iter().copied())
-            .chain(services)
-            .collect()
+        // A route can name a backend in a namespace that did not exist.
+        let added = patch.added.iter().copied();
+        let added = added.filter(|node| !self.is_namespace(*node));
+        of_routes.chain(added).chain(services).collect()
     }
 
     /// The nodes of some objects and of their sections.
@@ -212,7 +216,7 @@ impl Engine {
         &mut self,
         patch: &PathPatch,
     ) -> Result<ReachedStates, InternalError> {
-        if patch.attachments.is_empty() {
+        if !patch.changes_trie() {
             return Ok(ReachedStates::default());
         }
         let automaton = Automaton::clone(&self.paths.automaton);
@@ -222,14 +226,18 @@ impl Engine {
         builder.index().record();
         for number in builder.transitions().symbols.len()..trie.len() {
             let id = TrieNodeId::at(u32::try_from(number).unwrap_or(u32::MAX));
-            let symbol = match (patch.copies.get(&id), trie.reference(id)) {
-                (Some(copied), _) => builder.transitions().symbol(*copied)?,
-                (None, Some(reference)) => builder.backend_symbol(trie.node(id)?, reference),
-                (None, None) => builder.symbol(trie.node(id)?, false),
+            let symbol = match (patch.copies.get(&id), trie.reference(id), trie.root(id)) {
+                (Some(copied), _, _) => builder.transitions().symbol(*copied)?,
+                (None, Some(reference), _) => builder.backend_symbol(trie.node(id)?, reference),
+                (None, None, Some(root)) => builder.root_symbol(trie.node(id)?, root),
+                (None, None, None) => builder.symbol(trie.node(id)?, false),
             };
             builder.transitions().symbols.push(symbol);
         }
         // What comes is counted before what goes: states that stay are not left in between.
+        for &root in &patch.roots_now {
+            builder.pin_root(root)?;
+        }
         for change in &patch.attachments {
             let Some(now) = change.now else { continue };
             let mut state = 0;
@@ -239,6 +247,10 @@ impl Engine {
             let known = builder.index().class_of(now);
             let class = known.unwrap_or_else(|| builder.index().new_class(now));
             builder.attach(&trie, (state, class), now)?;
+        }
+        for &root in &patch.roots_before {
+            let state = builder.transitions().after(0, root)?;
+            builder.index().reach(vec![state], false);
         }
         let mut left: BTreeSet<TrieNodeId> = BTreeSet::new();
         for change in &patch.attachments {

@@ -161,7 +161,7 @@ impl PathEngine {
             return Ok(false);
         }
         for (root, _) in self.trie.roots() {
-            if self.activity(kind, *root)?.unknown().is_some() {
+            if self.activity(kind, root)?.unknown().is_some() {
                 return Ok(true);
             }
         }
@@ -245,7 +245,7 @@ impl PathEngine {
         };
         let top = topology.node(&NodeKey::root());
         for (number, (node, root)) in (0..).zip(self.trie.roots()) {
-            if has_ancestor(root.kind) && is_selected(*node) {
+            if has_ancestor(root.kind) && is_selected(node) {
                 let set = found.sets.id(vec![number]);
                 *above.get_mut(node.index()).or_internal("a trie node")? = set;
                 let class = root.class.map(|class| (class, Level::GatewayClass));

@@ -235,11 +235,11 @@ impl PathEngine {
         let mut found = Vec::new();
         for (root, _) in self.trie.roots() {
             found.push(SurveyStart {
-                node: *root,
-                state: begin(*root)?,
+                node: root,
+                state: begin(root)?,
                 number,
             });
-            number += self.trie.size(*root);
+            number += self.trie.size(root);
         }
         Ok(found)
     }

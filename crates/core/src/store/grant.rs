@@ -33,6 +33,11 @@ impl Grant {
         }
     }
 
+    /// The kinds whose objects the grant permits references, each with the namespace of these objects.
+    pub fn sources(&self) -> &[(GroupKind, Str)] {
+        &self.from
+    }
+
     /// Reports whether the grant permits a reference from objects of `kind` in `namespace` to the
     /// object `name` of kind `to`.
     pub fn permits(&self, kind: &GroupKind, namespace: &str, to: &GroupKind, name: &str) -> bool {

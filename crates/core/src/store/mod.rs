@@ -246,11 +246,19 @@ impl Store {
         self.objects_in_namespace(namespace) > grants.copied().unwrap_or_default()
     }
 
-    /// Whether a namespace exists because of its own object, or because an object is in it.
-    fn has_namespace(&self, name: &Str) -> bool {
+    /// The labels of a namespace; `None` if it does not exist. It exists by its own object, or because an object is in it,
+    /// and always has the label `kubernetes.io/metadata.name` (specification 1.2).
+    pub fn namespace_labels(&self, name: &Str) -> Option<MetadataMap> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
-        let own = ObjectKey::new(kind, "", name.clone());
-        self.is_inhabited(name) || self.get(&own).is_some()
+        let own = self.get(&ObjectKey::new(kind, "", name.clone()));
+        let mut kept = self.part.iter().map(|part| &part.namespaces);
+        let exists = own.is_some()
+            || self.is_inhabited(name)
+            || kept.any(|namespaces| namespaces.contains(name));
+        let own = own.map(|entry| entry.object.labels.clone());
+        let mut labels = own.unwrap_or_default();
+        labels.insert(NAMESPACE_NAME_LABEL, name);
+        exists.then_some(labels)
     }
 
     /// Returns the objects of a kind, ordered by namespace and name.
@@ -311,18 +319,19 @@ impl Store {
     /// kind is assumed to be complete (specification 5.7).
     pub fn knows(&self, object: &ObjectKey) -> bool {
         let (kind, namespace) = (&object.kind, &object.namespace);
-        let (of_kind, inside) = (self.count(kind), self.objects_in_namespace(namespace));
-        let is_seen = match &self.part {
-            None => of_kind > 0 && inside > 0,
-            Some(part) => {
-                let hidden_of_kind = part.hidden_kinds.get(kind).copied();
-                let hidden_inside = part.hidden_namespaces.get(namespace).copied();
-                part.known.contains(object)
-                    || of_kind > hidden_of_kind.unwrap_or_default()
-                        && inside > hidden_inside.unwrap_or_default()
-            }
-        };
-        is_seen || self.complete.contains(kind)
+        let part = self.part.as_ref();
+        let hidden = part.and_then(|part| part.hidden_kinds.get(kind)).copied();
+        let of_kind = self.count(kind) > hidden.unwrap_or_default();
+        of_kind && self.knows_inside(namespace)
+            || part.is_some_and(|part| part.known.contains(object))
+            || self.complete.contains(kind)
+    }
+
+    /// Whether an object in a namespace is known.
+    pub fn knows_inside(&self, namespace: &str) -> bool {
+        let part = self.part.as_ref();
+        let hidden = part.and_then(|part| part.hidden_namespaces.get(namespace));
+        self.objects_in_namespace(namespace) > hidden.copied().unwrap_or_default()
     }
 
     /// The Routes that a part of a store lacks and that have listeners nevertheless.
@@ -362,7 +371,7 @@ impl Store {
         // which they do.
         let (mut known, mut namespaces) = (context.named, context.namespaces);
         known.retain(|key| self.knows(key) && !part.knows(key));
-        namespaces.retain(|name| !part.has_namespace(name));
+        namespaces.retain(|name| part.namespace_labels(name).is_none());
         if let Some(knowledge) = part.part.as_mut().and_then(Arc::get_mut) {
             knowledge.known = known;
             knowledge.namespaces = namespaces;
@@ -417,38 +426,38 @@ impl Store {
         self.states.iter().map(|(kind, state)| (kind, *state))
     }
 
-    /// Returns the namespaces that exist, with their labels. A Namespace exists if an object is in it,
-    /// and always has the label `kubernetes.io/metadata.name` (specification 1.2).
+    /// Returns the namespaces that exist, with their labels as [`Store::namespace_labels`].
     pub fn namespaces(&self) -> BTreeMap<Str, MetadataMap> {
         let kind = GroupKind::new(groups::CORE, "Namespace");
-        let mut namespaces: BTreeMap<Str, MetadataMap> = BTreeMap::new();
+        let own = self.of_kind(&kind).map(|((_, name), _)| name);
         let kept = self.part.iter().flat_map(|part| &part.namespaces);
-        let inhabited = self.object_counts.keys();
-        let inhabited = inhabited.filter(|namespace| self.is_inhabited(namespace));
-        for namespace in inhabited.chain(kept) {
-            namespaces.insert(namespace.clone(), MetadataMap::default());
-        }
-        for ((_, name), entry) in self.of_kind(&kind) {
-            namespaces.insert(name.clone(), entry.object.labels.clone());
-        }
-        for (name, labels) in &mut namespaces {
-            labels.insert(NAMESPACE_NAME_LABEL, name);
-        }
-        namespaces
+        let names: BTreeSet<&Str> = self.object_counts.keys().chain(own).chain(kept).collect();
+        let existing = names.into_iter();
+        let existing =
+            existing.filter_map(|name| Some((name.clone(), self.namespace_labels(name)?)));
+        existing.collect()
+    }
+
+    /// Returns the objects of a kind in a namespace, ordered by name.
+    pub fn of_kind_in<'s>(
+        &'s self,
+        kind: &GroupKind,
+        namespace: &'s str,
+    ) -> impl Iterator<Item = (&'s Str, &'s StoredObject)> + use<'s> {
+        let objects = self.kinds.get(kind).into_iter();
+        let objects = objects.flat_map(move |all| all.iter_from(by_name((namespace, ""))));
+        let inside = objects.take_while(move |entry| **entry.name().0 == *namespace);
+        inside.map(|entry| (entry.name().1, &**entry))
     }
 
     /// Returns the ReferenceGrants of a namespace.
     pub fn grants_in<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'s Grant> {
         let kind = GroupKind::new(groups::GATEWAY, "ReferenceGrant");
-        self.kinds
-            .get(&kind)
-            .into_iter()
-            .flat_map(move |grants| grants.iter_from(by_name((namespace, ""))))
-            .take_while(move |entry| **entry.name().0 == *namespace)
-            .filter_map(|entry| match &entry.projection {
-                Projection::Grant(grant) => Some(&**grant),
-                _ => None,
-            })
+        let grants = self.of_kind_in(&kind, namespace);
+        grants.filter_map(|(_, entry)| match &entry.projection {
+            Projection::Grant(grant) => Some(&**grant),
+            _ => None,
+        })
     }
 
     /// Reports whether a ReferenceGrant permits a reference from objects of a kind in a namespace to

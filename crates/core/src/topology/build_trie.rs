@@ -55,12 +55,7 @@ impl Topology {
         }
         for (name, &node) in &*self.namespaces {
             let id = builder.trie.add((node, Level::Namespace), &[]);
-            let root = TrieRoot {
-                kind: RootKind::Namespace,
-                class: None,
-                controller: RootController::None,
-                client: Str::default(),
-            };
+            let root = TrieRoot::of_namespace();
             builder.trie.add_root(EdgeLabel::Namespace(name), id, root);
         }
         builder.trie.finish();

@@ -4,6 +4,7 @@
 //! numbers than their parents. What a route has to do with others, or with the roots of paths, is left to a build from
 //! scratch ([`FixedPaths`]).
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,9 +14,9 @@ use super::delegation::is_route_reference;
 use super::edge_label::EdgeLabel;
 use super::route_list::ListenerPlace;
 use super::streams::{StreamFamily, StreamListeners};
-use super::trie::{EdgeChange, PathTrie, TrieNodeId};
-use super::{NodeId, RouteNode, Topology};
-use crate::model::{ObjectKey, groups};
+use super::trie::{EdgeChange, PathTrie, TrieNode, TrieNodeId, TrieRoot};
+use super::{NodeId, RootKind, RouteNode, Topology};
+use crate::model::{Level, NodeKey, ObjectKey, Str, groups};
 use crate::store::{NamespacedName, Route, Store, route_kind};
 
 /// What keeps the paths of single routes from being changed.
@@ -43,6 +44,10 @@ pub(crate) struct PathPatch {
     pub(crate) copies: BTreeMap<TrieNodeId, TrieNodeId>,
     pub(crate) attachments: Vec<AttachmentChange>,
     pub(crate) routes: Vec<RouteChange>,
+    /// The trie nodes of roots that are none any more.
+    pub(crate) roots_before: Vec<TrieNodeId>,
+    /// The trie nodes of new roots.
+    pub(crate) roots_now: Vec<TrieNodeId>,
 }
 
 /// A route that a listener has no more, or that it has now.
@@ -168,15 +173,18 @@ impl Topology {
         found
     }
 
-    /// A later version, in which some routes are as in a store that differs in them, or in the Services that they
-    /// name. `None` if that needs a build from scratch.
+    /// A later version, in which some routes and namespaces are as in a store that differs in them, or in the Services
+    /// that the routes name. `None` if that needs a build from scratch.
     pub(crate) fn patched(
         &self,
         trie: &PathTrie,
         store: &Store,
         routes: &BTreeSet<ObjectKey>,
+        namespaces: &BTreeSet<Str>,
     ) -> Option<PathPatch> {
         let mut topology = self.clone();
+        // Routes are attached by the labels of their namespaces.
+        topology.change_namespaces(store, namespaces);
         let mut changes = Vec::with_capacity(routes.len());
         for key in routes {
             changes.extend(topology.change_route(trie, store, key)?);
@@ -223,12 +231,43 @@ impl Topology {
             copies: BTreeMap::new(),
             attachments: Vec::new(),
             routes: Vec::new(),
+            roots_before: Vec::new(),
+            roots_now: Vec::new(),
         };
         patch.replace_listeners(listeners)?;
+        for name in namespaces {
+            patch.change_namespace_root(self, name)?;
+        }
         let now = changes.iter().filter_map(|change| change.now.as_ref());
         patch.of_routes.extend(now.flat_map(|now| now.own_nodes()));
         patch.routes = changes;
         Some(patch)
+    }
+
+    /// Reads some namespaces again. The paths that begin at them stay as they are.
+    pub(crate) fn change_namespaces(&mut self, store: &Store, names: &BTreeSet<Str>) {
+        for name in names {
+            let labels = store.namespace_labels(name);
+            if self.labels.get(name) == labels.as_ref() {
+                continue;
+            }
+            match (self.namespace(name), labels) {
+                (Some(_), Some(labels)) => {
+                    self.labels.insert(name.clone(), labels);
+                }
+                (None, Some(labels)) => {
+                    let node = self.intern(NodeKey::namespace(name.clone()));
+                    self.namespaces.insert(name.clone(), node);
+                    self.labels.insert(name.clone(), labels);
+                }
+                (Some(node), None) => {
+                    self.nodes.release(node);
+                    self.namespaces.remove(name);
+                    self.labels.remove(name);
+                }
+                (None, None) => {}
+            }
+        }
     }
 
     /// Reads a route again, with the listeners that it is attached to, and puts it in its place.
@@ -319,6 +358,39 @@ impl Topology {
 }
 
 impl PathPatch {
+    /// Whether paths lead to other trie nodes than before.
+    pub(crate) fn changes_trie(&self) -> bool {
+        let roots = self.roots_before.iter().chain(&self.roots_now);
+        !self.attachments.is_empty() || roots.count() > 0
+    }
+
+    /// Adds or removes the path of a namespace that has come or gone.
+    fn change_namespace_root(&mut self, before: &Topology, name: &Str) -> Option<()> {
+        let label = EdgeLabel::Namespace(name);
+        match (before.namespace(name), self.topology.namespace(name)) {
+            (None, Some(node)) => {
+                let topology = &self.topology;
+                let id = self.trie.add((node, Level::Namespace), &[]);
+                let order = |other: &TrieNode, root: &TrieRoot| match root.kind {
+                    RootKind::Namespace => topology.key(other.node).object.name.cmp(name),
+                    _ => Ordering::Less,
+                };
+                let root = (id, TrieRoot::of_namespace());
+                self.trie.insert_root(order, label, root)?;
+                self.added.push(node);
+                self.roots_now.push(id);
+            }
+            (Some(node), None) => {
+                let id = self.trie.child(None, &label).ok()??;
+                self.trie.remove_root(id)?;
+                self.removed.push(node);
+                self.roots_before.push(id);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
     /// Replaces the trie nodes of listeners, and of all above them.
     fn replace_listeners(&mut self, listeners: BTreeMap<usize, ListenerChange<'_>>) -> Option<()> {
         let mut of_gateways: BTreeMap<NamespacedName, Vec<(ListenerPlace, ListenerChange<'_>)>> =

@@ -10,6 +10,7 @@
 //! A trie does not change. A later one shares all that is equal: it adds the nodes of changed routes, and a copy of
 //! each node above them. The nodes that these replace stay, but no path leads to them.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -34,14 +35,13 @@ pub struct PathTrie {
     edge_table: PagedTable<(u32, u32)>,
     /// The numbers of the edges of wide nodes, in order.
     lists: ChunkedVec<Arc<ChunkedList<u32>>>,
-    roots: ChunkedVec<(TrieNodeId, Arc<TrieRoot>)>,
-    /// The place of each root in `roots`.
-    root_places: RedBlackTreeMapSync<TrieNodeId, usize>,
+    /// The roots, each with the number of the edge to it.
+    roots: RedBlackTreeMapSync<TrieNodeId, (u32, Arc<TrieRoot>)>,
     /// The trie nodes of backends whose backendRefs have filters, ascending, with the nodes of these
     /// backendRefs.
     references: Arc<Vec<(TrieNodeId, NodeId)>>,
-    /// The numbers of the edges to the roots.
-    root_edges: ChunkedVec<u32>,
+    /// The numbers of the edges to the roots, in the order of paths.
+    root_edges: ChunkedList<u32>,
     /// The trie nodes of rules that delegate, ascending, below Gateways whose controllers follow that (specification
     /// 1.8).
     delegating: Arc<Vec<TrieNodeId>>,
@@ -164,6 +164,18 @@ impl Edge {
     }
 }
 
+impl TrieRoot {
+    /// The root of the path of a namespace.
+    pub(super) fn of_namespace() -> Self {
+        Self {
+            kind: RootKind::Namespace,
+            class: None,
+            controller: RootController::None,
+            client: Str::default(),
+        }
+    }
+}
+
 impl TrieNode {
     fn below(&self) -> Below {
         Below {
@@ -230,9 +242,10 @@ impl PathTrie {
         })
     }
 
-    /// The roots of all paths.
-    pub fn roots(&self) -> impl Iterator<Item = &(TrieNodeId, Arc<TrieRoot>)> {
-        self.roots.iter()
+    /// The roots of all paths, in their order.
+    pub fn roots(&self) -> impl Iterator<Item = (TrieNodeId, &TrieRoot)> {
+        let nodes = self.root_edges().map(Edge::node);
+        nodes.filter_map(|node| Some((node, self.root(node)?)))
     }
 
     /// The edges to the roots.
@@ -330,8 +343,8 @@ impl PathTrie {
 
     /// The number of all paths.
     pub fn paths(&self) -> u64 {
-        let roots = self.roots.iter();
-        roots.fold(0, |sum, (id, _)| sum.saturating_add(self.size(*id)))
+        let roots = self.roots.keys();
+        roots.fold(0, |sum, id| sum.saturating_add(self.size(*id)))
     }
 
     /// The number of paths that end at a trie node or below it, for one path to the trie node.
@@ -341,8 +354,7 @@ impl PathTrie {
 
     /// The root at a trie node; `None` if the trie node is not a root.
     pub fn root(&self, id: TrieNodeId) -> Option<&TrieRoot> {
-        let place = *self.root_places.get(&id)?;
-        self.roots.get(place).map(|(_, root)| &**root)
+        self.roots.get(&id).map(|(_, root)| &**root)
     }
 
     /// The node of the backendRefs between a rule and the backend at a trie node, if they have filters
@@ -491,13 +503,16 @@ impl PathTrie {
         Arc::make_mut(&mut self.delegating).push(id);
     }
 
-    /// Makes a trie node a root.
+    /// Makes a trie node a root, the last one.
     pub(super) fn add_root(&mut self, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
+        self.put_root(self.root_edges.len(), label, id, root);
+    }
+
+    fn put_root(&mut self, at: usize, label: EdgeLabel<'_>, id: TrieNodeId, root: TrieRoot) {
         let edge = self.edge(label, id);
         let edge = self.add_listed(ROOT_LIST, edge);
-        self.root_edges.push(edge);
-        self.root_places.insert_mut(id, self.roots.len());
-        self.roots.push((id, Arc::new(root)));
+        self.root_edges.insert(at, edge);
+        self.roots.insert_mut(id, (edge, Arc::new(root)));
     }
 
     /// Releases unused memory.
@@ -601,21 +616,51 @@ impl PathTrie {
 
     /// Makes a trie node the root in the place of another.
     pub(super) fn replace_root(&mut self, before: TrieNodeId, id: TrieNodeId) -> Option<()> {
-        let place = *self.root_places.get(&before)?;
-        let number_before = *self.root_edges.get(place)?;
+        let (number_before, root) = self.roots.get(&before)?.clone();
         let edge = *self.edges.get(number_before as usize)?;
         let next = number(self.edges.push(self.lead(edge, id)));
-        let is_before = |entry: &(u32, u32)| *entry == (ROOT_LIST, number_before);
-        let hash = mix(edge.hash, ROOT_LIST);
-        let entry = Some((ROOT_LIST, next));
-        if !self.edge_table.replace(hash, is_before, entry) {
-            return None;
-        }
+        let place = self.exchange_root_edge(number_before, Some(next))?;
         self.root_edges.set(place, next);
-        self.root_places.remove_mut(&before);
-        self.root_places.insert_mut(id, place);
-        self.roots.get_mut(place)?.0 = id;
+        self.roots.remove_mut(&before);
+        self.roots.insert_mut(id, (next, root));
         Some(())
+    }
+
+    /// Makes a trie node a root at its place among the others, with which `order` compares it.
+    pub(super) fn insert_root(
+        &mut self,
+        mut order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
+        label: EdgeLabel<'_>,
+        (id, root): (TrieNodeId, TrieRoot),
+    ) -> Option<()> {
+        let order = |edge: &u32| {
+            let id = self.edges.get(*edge as usize).map(Edge::node);
+            let known = id.and_then(|id| Some((self.node(id).ok()?, self.root(id)?)));
+            known.map_or(Ordering::Less, |(node, root)| order(node, root))
+        };
+        let place = self.root_edges.search(order).err()?;
+        self.put_root(place, label, id, root);
+        Some(())
+    }
+
+    /// Makes a root a trie node that no path leads to. It has no children.
+    pub(super) fn remove_root(&mut self, id: TrieNodeId) -> Option<()> {
+        let (edge, _) = *self.roots.get(&id)?;
+        let place = self.exchange_root_edge(edge, None)?;
+        self.root_edges.remove(place);
+        self.roots.remove_mut(&id);
+        self.leave(1);
+        Some(())
+    }
+
+    /// Puts another edge to a root in the place of one, or none, where edges are found by their labels. Returns the place
+    /// among the edges to roots.
+    fn exchange_root_edge(&mut self, before: u32, now: Option<u32>) -> Option<usize> {
+        let hash = mix(self.edges.get(before as usize)?.hash, ROOT_LIST);
+        let is_before = |entry: &(u32, u32)| *entry == (ROOT_LIST, before);
+        let now = now.map(|now| (ROOT_LIST, now));
+        let place = self.root_edges.iter().position(|edge| *edge == before);
+        place.filter(|_| self.edge_table.replace(hash, is_before, now))
     }
 
     /// The child at an index among the edges of a trie node.

@@ -1,0 +1,174 @@
+//! What follows from Namespaces that come, go or have other labels (specification 1.2).
+
+use std::collections::BTreeSet;
+
+use super::Engine;
+use super::change_impact::ChangeImpact;
+use crate::model::{GroupKind, LabelSelector, MetadataMap, ObjectKey, Str, groups};
+use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
+use crate::store::{AllowedNamespaces, Listener, Projection, ROUTE_KINDS, Store};
+use crate::topology::NodeId;
+
+/// The labels of a namespace before and now, as far as it exists.
+struct NamespaceLabels<'e> {
+    before: Option<&'e MetadataMap>,
+    now: Option<MetadataMap>,
+}
+
+impl NamespaceLabels<'_> {
+    /// Whether a selector takes the namespace before or now, but not both.
+    fn differ_for(&self, selector: &LabelSelector) -> bool {
+        let is_selected = |labels: &MetadataMap| selector.matches(labels);
+        self.before.is_some_and(is_selected) != self.now.as_ref().is_some_and(is_selected)
+    }
+
+    /// Whether a listener or Gateway admits the namespace before or now, but not both.
+    fn differ_for_admission(&self, from: &AllowedNamespaces) -> bool {
+        match from {
+            AllowedNamespaces::Selector(Some(selector)) => self.differ_for(selector),
+            _ => false,
+        }
+    }
+
+    /// Whether a reference of a policy selects other objects.
+    fn differ_for_reference(&self, reference: &Reference) -> bool {
+        let by_labels = match &reference.target {
+            ReferenceTarget::Selector(selector) if is_namespace(&reference.kind) => {
+                self.differ_for(selector)
+            }
+            _ => false,
+        };
+        let by_namespace = match &reference.namespaces {
+            SelectorNamespaces::Selector(selector) => self.differ_for(selector),
+            SelectorNamespaces::Same | SelectorNamespaces::All => false,
+        };
+        by_labels || by_namespace
+    }
+}
+
+impl Engine {
+    /// Adds what follows from changed namespaces; `None` if the world must be rebuilt. The topology is still the one
+    /// before.
+    pub(super) fn follow_namespaces(
+        &self,
+        before: &Store,
+        impact: &mut ChangeImpact,
+    ) -> Option<()> {
+        if impact.namespaces.is_empty() {
+            return Some(());
+        }
+        let (world, now) = (self.world(), self.world().store());
+        if world.has_other_waypoints(before, &impact.namespaces) {
+            return None;
+        }
+        let names = impact.namespaces.iter();
+        let labels = names.clone().map(|name| NamespaceLabels {
+            before: world.topology().namespace_labels().get(name),
+            now: now.namespace_labels(name),
+        });
+        let labels: Vec<NamespaceLabels<'_>> = labels.collect();
+        let mut routes: BTreeSet<ObjectKey> = BTreeSet::new();
+        for (name, labels) in names.zip(&labels) {
+            if labels.before != labels.now.as_ref() {
+                routes.extend(routes_to_attach(now, name, labels)?);
+            }
+        }
+        let policies = self.policies_selecting_by(&labels);
+        let referencing = self.policies_referencing_into(before, &impact.namespaces);
+        impact.routes.extend(routes);
+        impact.add_policies(policies.into_iter().chain(referencing));
+        Some(())
+    }
+
+    /// The policies that select other objects because of the labels of namespaces, each with the number of its kind.
+    fn policies_selecting_by(&self, labels: &[NamespaceLabels<'_>]) -> Vec<(usize, ObjectKey)> {
+        let mut selecting = self.policies_of(|index| index.selecting.iter().copied());
+        selecting.retain(|(number, key)| {
+            let kind = self.world().kinds().get(*number);
+            let policy = kind.and_then(|kind| kind.policy_at(kind.table.slot(key)?));
+            let mut references = policy.into_iter().flat_map(|policy| &policy.references);
+            references.any(|reference| {
+                let mut labels = labels.iter();
+                labels.any(|labels| labels.differ_for_reference(reference))
+            })
+        });
+        selecting
+    }
+
+    /// The policies whose rules reference objects in namespaces of which objects are known before or now, but not both
+    /// (specification 5.7), each with the number of its kind.
+    fn policies_referencing_into(
+        &self,
+        before: &Store,
+        namespaces: &BTreeSet<Str>,
+    ) -> Vec<(usize, ObjectKey)> {
+        let now = self.world().store();
+        let is_other = |name: &&Str| before.knows_inside(name) != now.knows_inside(name);
+        let others: BTreeSet<&Str> = namespaces.iter().filter(is_other).collect();
+        let mut found = Vec::new();
+        for (number, kind) in self.world().kinds().iter().enumerate() {
+            if others.is_empty() || kind.profile.references.is_empty() {
+                continue;
+            }
+            for (_, policy) in kind.policies() {
+                let mut named = policy.named_objects.iter();
+                if named.any(|object| others.contains(&object.namespace)) {
+                    found.push((number, policy.key.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a node is a namespace.
+    pub(super) fn is_namespace(&self, node: NodeId) -> bool {
+        is_namespace(&self.world().topology().key(node).object.kind)
+    }
+
+    /// Whether policies of some kind are attached to a node.
+    pub(super) fn has_policies(&self, node: NodeId) -> bool {
+        let mut kinds = self.world().kinds().iter();
+        kinds.any(|kind| kind.nodes.contains_key(&node))
+    }
+}
+
+fn is_namespace(kind: &GroupKind) -> bool {
+    kind.is(groups::CORE, "Namespace")
+}
+
+/// The routes of a namespace, if listeners admit it that did not or the other way round; `None` if Gateways have other
+/// ListenerSets.
+fn routes_to_attach(
+    store: &Store,
+    name: &Str,
+    labels: &NamespaceLabels<'_>,
+) -> Option<BTreeSet<ObjectKey>> {
+    let set = GroupKind::new(groups::GATEWAY, "ListenerSet");
+    let has_sets = store.of_kind_in(&set, name).next().is_some();
+    let mut is_other = false;
+    for kind in [&GroupKind::gateway(), &set] {
+        for (_, entry) in store.of_kind(kind) {
+            let listeners: &[Listener] = match &entry.projection {
+                Projection::Gateway(gateway) => {
+                    if has_sets && labels.differ_for_admission(&gateway.allowed_listeners) {
+                        return None;
+                    }
+                    &gateway.listeners
+                }
+                Projection::ListenerSet(set) => &set.listeners,
+                _ => continue,
+            };
+            let mut listeners = listeners.iter();
+            is_other |= listeners.any(|listener| labels.differ_for_admission(&listener.namespaces));
+        }
+    }
+    let mut found = BTreeSet::new();
+    for row in ROUTE_KINDS.iter().filter(|_| is_other) {
+        let kind = GroupKind::new(groups::GATEWAY, row.kind);
+        let inside = store.of_kind_in(&kind, name);
+        found.extend(
+            inside.map(|(route, _)| ObjectKey::new(kind.clone(), name.clone(), route.clone())),
+        );
+    }
+    Some(found)
+}
