@@ -57,7 +57,7 @@ enum FoundAnswer {
 type AnswersByKey = HashMap<AnswerKey, Arc<PathAnswer>>;
 
 /// Minimum number of answers for which a thread is started.
-const MIN_ANSWERS_PER_THREAD: usize = 500;
+const MIN_ANSWERS_PER_THREAD: usize = 100;
 
 /// Counters of the work since the start, and current sizes. The work of a change grows with the
 /// answers that it affects.
@@ -88,12 +88,14 @@ impl AnswerEncoder {
             std::mem::take(&mut self.bodies),
         );
         let known = before.map(|before| answers_by_key(before, &previous.0));
-        self.answer_all(world, automaton, &known.unwrap_or_default());
+        let states: Vec<StateId> = (0..automaton.len())
+            .filter_map(|s| s.try_into().ok())
+            .collect();
+        self.answer_all(world, automaton, &states, &known.unwrap_or_default());
         let mut bodies = Vec::with_capacity(automaton.len());
         self.known.iter_mut().for_each(|known| known.uses = 0);
         self.distinct = 0;
-        for state in 0..automaton.len() {
-            let state = StateId::try_from(state).unwrap_or(StateId::MAX);
+        for state in states {
             let body = self.body(world, automaton, state);
             self.count_use(&body);
             bodies.push(body);
@@ -182,6 +184,7 @@ impl AnswerEncoder {
         }
         states.sort_unstable();
         states.dedup();
+        self.answer_all(world, automaton, &states, &HashMap::new());
         let mut replaced = Vec::new();
         for state in states {
             let body = self.body(world, automaton, state);
@@ -321,14 +324,20 @@ impl AnswerEncoder {
         }
     }
 
-    /// Computes the answers of all states, in parallel if there are many.
-    fn answer_all(&mut self, world: &World, automaton: &Automaton, before: &AnswersByKey) {
-        let states = (0..automaton.len()).filter_map(|state| StateId::try_from(state).ok());
-        let mut keys: Vec<ChainStateKey> = states
-            .flat_map(|state| {
-                let chain_states = automaton.chain_states(world, state);
-                chain_states.unwrap_or_else(|error| fail(world, error))
-            })
+    /// Computes the answers of some states that are not there, in parallel if there are many.
+    fn answer_all(
+        &mut self,
+        world: &World,
+        automaton: &Automaton,
+        states: &[StateId],
+        before: &AnswersByKey,
+    ) {
+        let keys = states.iter().flat_map(|&state| {
+            let chain_states = automaton.chain_states(world, state);
+            chain_states.unwrap_or_else(|error| fail(world, error))
+        });
+        let mut keys: Vec<ChainStateKey> = keys
+            .filter(|key| self.of_kinds.get(key).is_none())
             .collect();
         keys.sort_unstable();
         keys.dedup();

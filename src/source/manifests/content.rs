@@ -119,6 +119,13 @@ pub(super) fn read_pipe(path: &Path, limits: Limits) -> Result<FileContent, Read
     read_stream(File::open(path).map_err(|error| io_error(&error))?, limits)
 }
 
+/// The hash of a text.
+pub(super) fn hash_of(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text);
+    hasher.finish()
+}
+
 fn io_error(error: &io::Error) -> ReadError {
     if error.kind() == io::ErrorKind::NotFound {
         ReadError::Gone
@@ -139,9 +146,7 @@ fn read_content(
     from.take(one_more)
         .read_to_end(&mut bytes)
         .map_err(|error| io_error(&error))?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&bytes);
-    let hash = hasher.finish();
+    let hash = hash_of(&bytes);
     let text = if bytes.len() > most {
         Err(limits.too_long())
     } else {

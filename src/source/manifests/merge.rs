@@ -99,6 +99,24 @@ impl Item {
         }
     }
 
+    /// The object of a document that begins on another line now, as it is read.
+    pub fn moved(&self, before: u32, now: u32) -> Self {
+        let line = self.line.saturating_sub(before).saturating_add(now);
+        let mut moved = Self {
+            line,
+            is_kept: false,
+            ..self.clone()
+        };
+        if before != now {
+            let object = Arc::make_mut(&mut moved.object);
+            let location = object.location.as_mut();
+            location
+                .into_iter()
+                .for_each(|location| location.line = line);
+        }
+        moved
+    }
+
     /// The object as of the last update.
     fn published(&self) -> Arc<Object> {
         let defaulted = self.defaulted.as_ref();

@@ -1,6 +1,8 @@
 //! Reads the objects of a text.
 
 use std::cell::Cell;
+use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,9 +11,10 @@ use serde_json::{Map, Value};
 
 use entail_core::model::{Location, Object, Str};
 
+use super::content::hash_of;
 use super::document::{self, Document, DocumentError};
 use super::limits::Limits;
-use super::split::split;
+use super::split::{Piece, split};
 use super::{Problem, ProblemKind};
 use crate::source::object::{parse_object, secret_name};
 use crate::source::shape;
@@ -61,6 +64,43 @@ pub struct ManifestObject {
     pub line: u32,
 }
 
+/// A document of a file, and how many objects it has. It is not read again where its text stays the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct FileDocument {
+    /// The hash of the text; `None` if it must be read again, because it has problems or no object.
+    pub hash: Option<NonZeroU64>,
+    /// The line on which the text begins.
+    pub line: u32,
+    /// The number of objects.
+    pub objects: u32,
+}
+
+/// A text of which some documents were read before.
+#[derive(Debug, Default)]
+pub(super) struct ParsedFile {
+    /// The objects and problems of the documents that were read now.
+    pub manifest: ParsedManifest,
+    /// All documents, in their order. Of those that were read before, the place among these.
+    pub documents: Vec<(FileDocument, Option<usize>)>,
+}
+
+/// A piece of a text.
+struct ReadPiece {
+    hash: u64,
+    line: u32,
+    content: PieceContent,
+}
+
+/// What a piece of a text has.
+enum PieceContent {
+    /// Nothing.
+    Empty,
+    /// A document that was read before, by its place among these.
+    Known(usize),
+    Document(Document),
+    Broken(DocumentError),
+}
+
 /// Collects objects of one text.
 struct Reader {
     name: Str,
@@ -75,21 +115,36 @@ struct Reader {
 /// their items; Secrets are dropped. `name` is the name of the text in messages. Broken documents
 /// and malformed objects are reported as problems and do not affect others.
 pub fn read_objects(text: &str, name: &str) -> ParsedManifest {
-    read_bytes(text.as_bytes(), name, Limits::default())
+    read_file(text.as_bytes(), name, Limits::default(), &[]).manifest
 }
 
-/// Reads a text like [`read_objects`], with limits. The text may be invalid UTF-8.
-pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManifest {
+/// Reads a text like [`read_objects`], with limits, but for the documents that are known. The text may be invalid UTF-8.
+pub(super) fn read_file(
+    text: &[u8],
+    name: &str,
+    limits: Limits,
+    known: &[FileDocument],
+) -> ParsedFile {
     let mut reader = Reader {
         name: name.into(),
         parsed: ParsedManifest::default(),
         unreported: 0,
         unreported_kind: ProblemKind::Malformed,
     };
-    for document in documents(text, limits) {
-        match document {
-            Ok(document) => reader.document(document),
-            Err(error) => reader.problem(Problem {
+    let mut documents = Vec::new();
+    for ReadPiece {
+        hash,
+        line,
+        content,
+    } in pieces(text, limits, known)
+    {
+        let before = (reader.parsed.objects.len(), reader.problems());
+        let mut place = None;
+        match content {
+            PieceContent::Empty => continue,
+            PieceContent::Known(at) => place = Some(at),
+            PieceContent::Document(document) => reader.document(document),
+            PieceContent::Broken(error) => reader.problem(Problem {
                 path: name.to_owned(),
                 line: Some(error.line),
                 message: error.message,
@@ -98,8 +153,20 @@ pub(super) fn read_bytes(text: &[u8], name: &str, limits: Limits) -> ParsedManif
                 about: None,
             }),
         }
+        let read = reader.parsed.objects.len().saturating_sub(before.0);
+        let known = place.and_then(|at| known.get(at));
+        let is_whole = reader.problems() == before.1 && read > 0;
+        let document = FileDocument {
+            line,
+            hash: NonZeroU64::new(hash).filter(|_| is_whole || known.is_some()),
+            objects: known.map_or(u32::try_from(read).unwrap_or(u32::MAX), |k| k.objects),
+        };
+        documents.push((document, place));
     }
-    reader.finish()
+    ParsedFile {
+        manifest: reader.finish(),
+        documents,
+    }
 }
 
 /// Reads documents of YAML or JSON as values, with the lines on which they begin. Empty documents
@@ -173,56 +240,91 @@ pub(super) fn on_parser_threads<I: Sync, T: Send>(
     results
 }
 
-/// Parses the documents of a text that are not empty. They are parsed on a thread with a large stack: the
-/// library recurses, and in a build without optimisation a nested document needs more stack than
-/// threads usually have.
+/// Parses the documents of a text that are not empty.
 fn documents(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
-    let read = || catch_unwind(AssertUnwindSafe(|| read_pieces(text, limits))).ok();
-    let documents = match IS_PARSER.get() {
+    let pieces = pieces(text, limits, &[]).into_iter();
+    let documents = pieces.filter_map(|piece| match piece.content {
+        PieceContent::Document(document) => Some(Ok(document)),
+        PieceContent::Broken(error) => Some(Err(error)),
+        PieceContent::Empty | PieceContent::Known(_) => None,
+    });
+    documents.collect()
+}
+
+/// Parses the pieces of a text that are not known. They are parsed on a thread with a large stack: the library recurses,
+/// and in a build without optimisation a nested document needs more stack than threads usually have.
+fn pieces(text: &[u8], limits: Limits, known: &[FileDocument]) -> Vec<ReadPiece> {
+    let read = || catch_unwind(AssertUnwindSafe(|| read_pieces(text, limits, known))).ok();
+    let pieces = match IS_PARSER.get() {
         true => read(),
         false => on_parser_threads(&[()], |()| read())
             .pop()
             .flatten()
             .flatten(),
     };
-    documents.unwrap_or_else(|| {
-        vec![Err(DocumentError {
+    pieces.unwrap_or_else(|| {
+        vec![ReadPiece {
+            hash: 0,
             line: 1,
-            message: "the YAML parser failed: correct the file, and report this as a bug"
-                .to_owned(),
-        })]
+            content: PieceContent::Broken(DocumentError {
+                line: 1,
+                message: "the YAML parser failed: correct the file, and report this as a bug"
+                    .to_owned(),
+            }),
+        }]
     })
 }
 
-fn read_pieces(text: &[u8], limits: Limits) -> Vec<Result<Document, DocumentError>> {
+fn read_pieces(text: &[u8], limits: Limits, known: &[FileDocument]) -> Vec<ReadPiece> {
+    let places = known.iter().enumerate();
+    let places = places.filter_map(|(at, document)| Some((document.hash?.get(), at)));
+    let places: HashMap<u64, usize> = places.collect();
     let pieces = split(text);
     let are_several = pieces.len() > 1;
-    let mut documents = Vec::new();
+    let (mut read, mut documents) = (Vec::with_capacity(pieces.len()), 0_usize);
     for piece in pieces {
-        let before = piece.line.saturating_sub(1);
-        let document = match std::str::from_utf8(piece.text) {
-            Ok(text) => document::read(text, limits),
-            Err(error) => Err(not_utf8(piece.text, error.valid_up_to())),
+        let hash = hash_of(piece.text);
+        let content = match places.get(&hash) {
+            Some(&at) => PieceContent::Known(at),
+            None => read_piece(&piece, limits),
         };
-        match document {
-            Ok(document) if document.value.is_null() => {}
-            Ok(mut document) => {
-                for line in document.items.iter_mut().chain([&mut document.line]) {
-                    *line = line.saturating_add(before);
-                }
-                documents.push(Ok(document));
-            }
-            Err(mut error) => {
-                error.line = error.line.saturating_add(before);
-                if are_several {
-                    let number = documents.len().saturating_add(1);
-                    error.message = format!("document {number}: {}", error.message);
-                }
-                documents.push(Err(error));
-            }
-        }
+        documents += usize::from(!matches!(content, PieceContent::Empty));
+        let content = match content {
+            PieceContent::Broken(error) if are_several => PieceContent::Broken(DocumentError {
+                message: format!("document {documents}: {}", error.message),
+                ..error
+            }),
+            content => content,
+        };
+        read.push(ReadPiece {
+            hash,
+            line: piece.line,
+            content,
+        });
     }
-    documents
+    read
+}
+
+/// Parses a piece of a text. Its lines are those of the text.
+fn read_piece(piece: &Piece<'_>, limits: Limits) -> PieceContent {
+    let before = piece.line.saturating_sub(1);
+    let document = match std::str::from_utf8(piece.text) {
+        Ok(text) => document::read(text, limits),
+        Err(error) => Err(not_utf8(piece.text, error.valid_up_to())),
+    };
+    match document {
+        Ok(document) if document.value.is_null() => PieceContent::Empty,
+        Ok(mut document) => {
+            for line in document.items.iter_mut().chain([&mut document.line]) {
+                *line = line.saturating_add(before);
+            }
+            PieceContent::Document(document)
+        }
+        Err(error) => PieceContent::Broken(DocumentError {
+            line: error.line.saturating_add(before),
+            ..error
+        }),
+    }
 }
 
 /// Whether a document configures Kustomize. It stands beside manifests, is no object of a cluster, and need not have a name
@@ -329,6 +431,11 @@ impl Reader {
             self.unreported_kind = self.unreported_kind.min(problem.kind);
             self.unreported = self.unreported.saturating_add(1);
         }
+    }
+
+    /// The number of problems so far.
+    fn problems(&self) -> usize {
+        self.parsed.problems.len().saturating_add(self.unreported)
     }
 
     fn finish(mut self) -> ParsedManifest {
@@ -517,7 +624,7 @@ items:
         let text = format!("{service}\n---\na: 1\na: 2\n---\nb: [\n---\n{service}\n---\nx\n");
         let mut bytes = text.into_bytes();
         bytes.extend(b"---\nc: 1\nd: \xff\n");
-        let parsed = read_bytes(&bytes, "dir/a.yaml", Limits::default());
+        let parsed = read_file(&bytes, "dir/a.yaml", Limits::default(), &[]).manifest;
         let lines: Vec<_> = parsed.objects.iter().map(|read| read.line).collect();
         assert_eq!(lines, [1, 8]);
         let messages: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();

@@ -12,7 +12,7 @@ use super::files::{
 };
 use super::limits::Limits;
 use super::merge::{ChangedFile, Item, Published};
-use super::read::{MAX_REPORTED_PROBLEMS, ParsedManifest, on_parser_threads, read_bytes};
+use super::read::{FileDocument, MAX_REPORTED_PROBLEMS, ParsedFile, on_parser_threads, read_file};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
@@ -43,7 +43,10 @@ struct ManifestFile {
     state: Option<FileState>,
     /// Whether the objects stand for all documents that the file has: none was unreadable from the start.
     is_covered: bool,
-    /// The objects, with those of the last good version that stand for what cannot be read now.
+    /// The documents of the text that was read last.
+    documents: Vec<FileDocument>,
+    /// The objects of the documents in their order, then those of the last good version that stand for what cannot be
+    /// read now.
     items: Vec<Item>,
     /// The current problems.
     problems: Vec<Problem>,
@@ -58,7 +61,7 @@ type FileRead = Result<ParsedContent, ReadError>;
 struct ParsedContent {
     state: FileState,
     /// The objects, or why the text is broken; `None` if the content is the same as before.
-    content: Option<Result<ParsedManifest, String>>,
+    content: Option<Result<ParsedFile, String>>,
 }
 
 impl Manifests {
@@ -187,14 +190,13 @@ impl Manifests {
             let state = loaded.and_then(|loaded| loaded.state.as_ref());
             let is_known =
                 |state: &FileState| state.stable && state.fingerprint.as_ref() == Some(fingerprint);
-            let hash = state.map(|state| state.hash);
-            (!state.is_some_and(is_known)).then_some((&file.path, hash))
+            (!state.is_some_and(is_known)).then_some((&file.path, loaded))
         });
-        let files: Vec<(&PathBuf, Option<u64>)> = files.collect();
+        let files: Vec<(&PathBuf, Option<&ManifestFile>)> = files.collect();
         let limits = self.limits;
-        let read = on_parser_threads(&files, |(path, hash)| {
+        let read = on_parser_threads(&files, |(path, loaded)| {
             let content = content::read_file(path, limits)?;
-            Ok(content.parse(*hash, &name_of(path), limits))
+            Ok(content.parse(*loaded, &name_of(path), limits))
         });
         let read = read.into_iter().map(|read| {
             read.unwrap_or_else(|| {
@@ -218,9 +220,9 @@ impl Manifests {
                 if state.is_some_and(|state| state.fingerprint.is_none()) {
                     return Some(false);
                 }
-                let hash = state.map(|state| state.hash);
                 let content = self.read_stream(path);
-                content.map(|content| content.parse(hash, &name_of(path), self.limits))
+                let loaded = self.files.get(path);
+                content.map(|content| content.parse(loaded, &name_of(path), self.limits))
             }
             (_, Some(read)) => read,
             (ReadMode::KeepLast, None) => {
@@ -302,11 +304,15 @@ impl Manifests {
 }
 
 impl FileContent {
-    /// Parses the content unless it has the hash of the last version.
-    fn parse(self, last: Option<u64>, name: &str, limits: Limits) -> ParsedContent {
+    /// Parses what differs from the last version.
+    fn parse(self, last: Option<&ManifestFile>, name: &str, limits: Limits) -> ParsedContent {
         let FileContent { text, state } = self;
-        let content =
-            (last != Some(state.hash)).then(|| text.map(|text| read_bytes(&text, name, limits)));
+        let hash = last.and_then(|last| last.state.as_ref());
+        let known = last.map_or(&[][..], |last| &last.documents);
+        let content = match hash.is_some_and(|last| last.hash == state.hash) {
+            true => None,
+            false => Some(text.map(|text| read_file(&text, name, limits, known))),
+        };
         ParsedContent { state, content }
     }
 }
@@ -335,10 +341,33 @@ impl ManifestFile {
         }
     }
 
-    fn replace(&mut self, parsed: ParsedManifest) {
-        let before = std::mem::take(&mut self.items);
-        self.items = parsed.objects.into_iter().map(Item::new).collect();
-        self.problems = parsed.problems;
+    /// The objects of a new version of the text: those of documents that stay are shared.
+    fn items_of(&self, parsed: &mut ParsedFile) -> Vec<Item> {
+        let mut starts = Vec::with_capacity(self.documents.len());
+        let mut start = 0_usize;
+        for document in &self.documents {
+            starts.push((start, document.line));
+            start = start.saturating_add(document.objects as usize);
+        }
+        let mut items = Vec::new();
+        let mut read = std::mem::take(&mut parsed.manifest.objects).into_iter();
+        for (document, known) in &parsed.documents {
+            let count = document.objects as usize;
+            let Some(&(start, line)) = known.and_then(|at| starts.get(at)) else {
+                items.extend(read.by_ref().take(count).map(Item::new));
+                continue;
+            };
+            let shared = self.items.iter().skip(start).take(count);
+            items.extend(shared.map(|item| item.moved(line, document.line)));
+        }
+        items
+    }
+
+    fn replace(&mut self, mut parsed: ParsedFile) {
+        let items = self.items_of(&mut parsed);
+        let before = std::mem::replace(&mut self.items, items);
+        self.documents = parsed.documents.into_iter().map(|(d, _)| d).collect();
+        self.problems = parsed.manifest.problems;
         // It is not known which objects these documents have.
         let is_lost = |problem: &Problem| match problem.kind {
             ProblemKind::Broken => true,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use entail_core::model::Body;
 
 use super::*;
@@ -9,8 +11,8 @@ const MALFORMED: &str =
 fn taken(loaded: &mut ManifestFile, text: &str) -> Vec<(ProblemKind, bool)> {
     let limits = Limits::default();
     let content = content::read_stream(text.as_bytes(), limits).ok().unwrap();
-    let last = loaded.state.as_ref().map(|state| state.hash);
-    loaded.take(content.parse(last, "a.yaml", limits), "a.yaml");
+    let parsed = content.parse(Some(&*loaded), "a.yaml", limits);
+    loaded.take(parsed, "a.yaml");
     let problems = loaded.problems.iter();
     problems
         .map(|problem| (problem.kind, problem.kept_last_good))
@@ -43,6 +45,85 @@ fn a_malformed_object_with_a_key_keeps_its_last_good_version() {
         taken(&mut loaded, &format!("{GOOD}\n---\n{MALFORMED}")),
         [(ProblemKind::Malformed, false)]
     );
+}
+
+#[test]
+fn documents_that_stay_are_not_read_again() {
+    let document = |name: &str, v: u32| {
+        format!("apiVersion: v1\nkind: X\nmetadata: {{name: {name}}}\nv: {v}\n")
+    };
+    let text = |b: &str| [document("a", 1), b.to_owned(), document("c", 1)].join("---\n");
+    let mut loaded = ManifestFile::default();
+    taken(&mut loaded, &text(&document("b", 1)));
+    let before = loaded.items.clone();
+    let is_shared = |loaded: &ManifestFile, at: usize| {
+        Arc::ptr_eq(&before[at].object, &loaded.items[at].object)
+    };
+    taken(&mut loaded, &text(&document("b", 2)));
+    assert_eq!(
+        [0, 1, 2].map(|at| is_shared(&loaded, at)),
+        [true, false, true]
+    );
+    assert_eq!(loaded.items[1].object.body.value()["v"], 2);
+    // Its lines are those of now.
+    taken(&mut loaded, &text(&format!("# new\n{}", document("b", 2))));
+    assert!(is_shared(&loaded, 0) && !is_shared(&loaded, 2));
+    let lines = loaded.items.iter().map(|item| item.line);
+    assert_eq!(lines.collect::<Vec<_>>(), [1, 7, 12]);
+    let location = loaded.items[2].object.location.as_ref();
+    assert_eq!(location.map(|location| location.line), Some(12));
+}
+
+#[test]
+fn a_text_that_was_edited_has_what_it_has_when_it_is_read_anew() {
+    let documents = [
+        GOOD.to_owned(),
+        MALFORMED.to_owned(),
+        GOOD.replace("name: a", "name: b"),
+        "# only a comment".to_owned(),
+        "[".to_owned(),
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: X, metadata: {name: l}}\n\
+         - {apiVersion: v1, kind: X, metadata: {name: m, namespace: n}}"
+            .to_owned(),
+        "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: b}}".to_owned(),
+        "apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization".to_owned(),
+        "\n\napiVersion: v1\nkind: X\nmetadata:\n  name: d\nspec: {labels: 7}".to_owned(),
+    ];
+    let mut state = 7_u64;
+    let mut below = |most: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % most
+    };
+    let (mut loaded, mut text) = (ManifestFile::default(), vec![0]);
+    for _ in 0..2_000 {
+        let at = below(text.len() + 1);
+        match below(4) {
+            0 if text.len() > 1 => {
+                text.remove(at.min(text.len() - 1));
+            }
+            1 | 2 if text.len() < 12 => text.insert(at, below(documents.len())),
+            _ => {
+                let last = text.len() - 1;
+                text[at.min(last)] = below(documents.len());
+            }
+        }
+        let all: Vec<&str> = text.iter().map(|&at| &*documents[at]).collect();
+        let all = all.join("\n---\n");
+        taken(&mut loaded, &all);
+        let mut anew = ManifestFile::default();
+        taken(&mut anew, &all);
+        let said = |file: &ManifestFile| {
+            let items = file.items.iter().filter(|item| !item.is_kept);
+            let items = items.map(|item| ((*item.object).clone(), item.written.clone(), item.line));
+            let problems = file.problems.iter();
+            let problems = problems.map(|problem| (problem.line, problem.message.clone()));
+            (items.collect::<Vec<_>>(), problems.collect::<Vec<_>>())
+        };
+        assert_eq!(said(&loaded), said(&anew), "{all}");
+        assert_eq!(loaded.documents, anew.documents, "{all}");
+    }
 }
 
 #[test]
