@@ -199,7 +199,7 @@ fn hidden_objects(snapshot: &Snapshot, visibility: &dyn Visibility) -> Result<Hi
     kept.extend(acting.namespaces.iter().map(|name| &**name));
     let mut grants = Vec::new();
     candidates.retain(|key| match &*key.kind.kind {
-        "Namespace" if key.kind.is(groups::CORE, "Namespace") => !kept.contains(&*key.name),
+        "Namespace" if key.kind.is_namespace() => !kept.contains(&*key.name),
         "ReferenceGrant" => {
             grants.push(key.clone());
             false

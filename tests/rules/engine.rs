@@ -168,6 +168,74 @@ fn changes_that_no_answer_depends_on_merge_nothing() {
     }
 }
 
+/// A mesh path needs no ReferenceGrant, so that its backend can be in a namespace in which nothing else is. Once this
+/// exists, it is nearer than the route for a kind that targets both and does not merge.
+#[test]
+fn a_namespace_on_paths_that_stay_is_followed() {
+    let object = |version: &str, kind: &str, (namespace, name): (&str, &str), spec: Value| {
+        json!({"apiVersion": version, "kind": kind, "spec": spec,
+               "metadata": {"name": name, "namespace": namespace}})
+    };
+    let kind = |group: &str, kind: &str| json!({"group": group, "kind": kind});
+    let group = "gateway.networking.k8s.io";
+    let targets = json!([kind("", "Namespace"), kind(group, "HTTPRoute")]);
+    let profile = json!({"preset": "direct", "policy": kind("f.io", "Foo"), "targets": targets});
+    let profile = object(
+        "entail.dev/v1alpha1",
+        "PolicyProfile",
+        ("", "foos.f.io"),
+        profile,
+    );
+    let backend = json!({"group": "e.io", "kind": "External", "namespace": "b", "name": "x"});
+    let route = json!({
+        "parentRefs": [{"group": "", "kind": "Service", "name": "s"}],
+        "rules": [{"backendRefs": [backend]}],
+    });
+    let target = json!({"group": group, "kind": "HTTPRoute", "name": "r"});
+    let mut store = Store::default();
+    apply(
+        &mut store,
+        &json!([
+            profile,
+            object(
+                "v1",
+                "Service",
+                ("a", "s"),
+                json!({"ports": [{"port": 80}]})
+            ),
+            object(&format!("{group}/v1"), "HTTPRoute", ("a", "r"), route),
+            object(
+                "f.io/v1",
+                "Foo",
+                ("a", "p"),
+                json!({"targetRef": target, "limit": 1})
+            ),
+        ]),
+    );
+    let profiles = ProfileSources::shipped();
+    let world = World::from_store(store.clone(), &profiles);
+    assert!(world.problems().is_empty(), "{:?}", world.problems());
+    let mut snapshot_builder = SnapshotBuilder::new(world);
+    let first = snapshot_builder.snapshot(version());
+    let config = object("v1", "Service", ("b", "c"), json!({}));
+    let changed = apply(&mut store, &json!([config]));
+    snapshot_builder.update(store.clone(), &changed);
+    let full = || Snapshot::build(World::from_store(store.clone(), &profiles), version());
+    let ours = snapshot_builder.snapshot(version());
+    assert_same(&ours, &full(), usize::MAX);
+    let name = "mesh/*/services/a/s/routes/HTTPRoute/a/r/rules/#0/backends/External.e.io/b/x";
+    assert_ne!(bytes(&ours, name), bytes(&first, name));
+    let deletes: Vec<ObjectKey> = changed.into_keys().collect();
+    let changed = store.apply(Change {
+        deletes,
+        ..Change::default()
+    });
+    snapshot_builder.update(store.clone(), &changed);
+    let ours = snapshot_builder.snapshot(version());
+    assert_eq!(bytes(&ours, name), bytes(&first, name));
+    assert_eq!(snapshot_builder.stats().rebuilds, 0);
+}
+
 /// Also if changes without effect follow that snapshot.
 #[test]
 fn a_rebuild_merges_only_answers_that_the_last_snapshot_does_not_have() {

@@ -52,6 +52,8 @@ struct Differences {
     states: HashSet<StateId>,
     /// The nodes of the objects that differ; `None` if they are not known.
     nodes: Option<HashSet<NodeId>>,
+    /// Whether Namespaces may differ.
+    namespaces: bool,
 }
 
 impl CheckedAssertion {
@@ -210,6 +212,12 @@ impl CheckedAssertion {
         let Ok(assertion) = &self.compiled else {
             return;
         };
+        // Paths do not name the namespaces of their objects.
+        if differences.namespaces && assertion.reads_namespaces() {
+            self.tree = CountTree::default();
+            self.verdicts = Verdicts::new();
+            return;
+        }
         let none = HashSet::new();
         let nodes = match (assertion.expectation.objects(), &differences.nodes) {
             ([], _) => &none,
@@ -244,7 +252,19 @@ impl Differences {
             // Snapshots between the two were not checked.
             _ => None,
         };
-        Self { states, nodes }
+        let namespaces = match generations {
+            [before, now] if before == now => false,
+            [before, now] if before + 1 == now => {
+                let mut changed = snapshot.changed().iter();
+                changed.any(|key| key.kind.is_namespace())
+            }
+            _ => true,
+        };
+        Self {
+            states,
+            nodes,
+            namespaces,
+        }
     }
 }
 

@@ -134,6 +134,11 @@ struct Except {
 }
 
 impl Assertion {
+    /// Whether the result depends on Namespaces, besides which there are.
+    pub(super) fn reads_namespaces(&self) -> bool {
+        self.expectation.reads(ObjectVariable::Namespace) || self.filter.namespaces.is_some()
+    }
+
     /// Compiles an assertion. One that is in a namespace is about the paths of this namespace.
     ///
     /// # Errors

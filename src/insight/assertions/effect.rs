@@ -14,7 +14,7 @@ use super::verdict::{VerdictId, Verdicts};
 use crate::insight::{AccessScope, Budget};
 use crate::snapshot::Snapshot;
 use entail_core::engine::{PathEngine, StateId};
-use entail_core::model::{InternalError, NodeKey, Object, ObjectKey, OrInternal, PathName, groups};
+use entail_core::model::{InternalError, NodeKey, Object, ObjectKey, OrInternal, PathName};
 use entail_core::topology::{ListedPath, TrieNodeId, WalkControl};
 
 /// An assertion that holds on some paths before a change and not after it.
@@ -119,7 +119,7 @@ fn paths_through(
     object: &ObjectKey,
     budget: &Budget,
 ) -> Result<Vec<String>, InternalError> {
-    let is_namespace = object.kind.is(groups::CORE, "Namespace");
+    let is_namespace = object.kind.is_namespace();
     let topology = engine.world().topology();
     if !is_namespace && topology.node(&NodeKey::whole(object.clone())).is_none() {
         return Ok(Vec::new());

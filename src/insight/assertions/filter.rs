@@ -141,7 +141,7 @@ impl<'a> PathScope<'a> {
             needs: Needs {
                 gateway: reads(ObjectVariable::Gateway) || has_labels,
                 listener: reads(ObjectVariable::Listener) || !filter.hostnames.is_empty(),
-                namespace: reads(ObjectVariable::Namespace) || filter.namespaces.is_some(),
+                namespace: assertion.reads_namespaces(),
                 backend: reads(ObjectVariable::Backend),
             },
             visibility: (!visibility.is_unrestricted()).then_some(visibility),

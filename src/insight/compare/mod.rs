@@ -18,7 +18,7 @@ use crate::api::v1;
 use crate::snapshot::Snapshot;
 use entail_core::effective::World;
 use entail_core::engine::{ChangedPaths, PathEngine};
-use entail_core::model::{ObjectKey, Str, groups};
+use entail_core::model::{ObjectKey, Str};
 
 /// Maximum number of policies of a change that are warned of, and of warnings.
 const MAX_WARNED: usize = 100;
@@ -160,7 +160,7 @@ fn object_named(
 }
 
 fn is_namespace(key: &ObjectKey) -> bool {
-    key.kind.is(groups::CORE, "Namespace")
+    key.kind.is_namespace()
 }
 
 /// The visible objects in some namespaces, which are deleted with these.

@@ -3,7 +3,7 @@
 use crate::insight::Visibility;
 use entail_core::attach::ReferenceOutcome;
 use entail_core::effective::World;
-use entail_core::model::{ObjectKey, Outcome, Str, did_you_mean, groups};
+use entail_core::model::{ObjectKey, Outcome, Str, did_you_mean};
 use entail_core::profile::{Policy, ReferenceTarget};
 use entail_core::store::Projection;
 
@@ -36,7 +36,7 @@ pub(in crate::insight) fn hint(
         })
         .map(|((_, name), entry)| (&**name, &entry.projection))
         .collect();
-    if reference.kind.is(groups::CORE, "Namespace") {
+    if reference.kind.is_namespace() {
         candidates.retain(|(name, _)| *name == &**own);
     }
     let exists = candidates

@@ -115,11 +115,11 @@ struct Reader {
 /// their items; Secrets are dropped. `name` is the name of the text in messages. Broken documents
 /// and malformed objects are reported as problems and do not affect others.
 pub fn read_objects(text: &str, name: &str) -> ParsedManifest {
-    read_file(text.as_bytes(), name, Limits::default(), &[]).manifest
+    parse_text(text.as_bytes(), name, Limits::default(), &[]).manifest
 }
 
 /// Reads a text like [`read_objects`], with limits, but for the documents that are known. The text may be invalid UTF-8.
-pub(super) fn read_file(
+pub(super) fn parse_text(
     text: &[u8],
     name: &str,
     limits: Limits,
@@ -624,7 +624,7 @@ items:
         let text = format!("{service}\n---\na: 1\na: 2\n---\nb: [\n---\n{service}\n---\nx\n");
         let mut bytes = text.into_bytes();
         bytes.extend(b"---\nc: 1\nd: \xff\n");
-        let parsed = read_file(&bytes, "dir/a.yaml", Limits::default(), &[]).manifest;
+        let parsed = parse_text(&bytes, "dir/a.yaml", Limits::default(), &[]).manifest;
         let lines: Vec<_> = parsed.objects.iter().map(|read| read.line).collect();
         assert_eq!(lines, [1, 8]);
         let messages: Vec<_> = parsed.problems.iter().map(Problem::to_string).collect();

@@ -12,7 +12,7 @@ use super::files::{
 };
 use super::limits::Limits;
 use super::merge::{ChangedFile, Item, Published};
-use super::read::{FileDocument, MAX_REPORTED_PROBLEMS, ParsedFile, on_parser_threads, read_file};
+use super::read::{FileDocument, MAX_REPORTED_PROBLEMS, ParsedFile, on_parser_threads, parse_text};
 use super::scopes::KindScopes;
 use super::{Problem, ProblemKind, Scan};
 
@@ -307,11 +307,11 @@ impl FileContent {
     /// Parses what differs from the last version.
     fn parse(self, last: Option<&ManifestFile>, name: &str, limits: Limits) -> ParsedContent {
         let FileContent { text, state } = self;
-        let hash = last.and_then(|last| last.state.as_ref());
+        let before = last.and_then(|last| last.state.as_ref());
         let known = last.map_or(&[][..], |last| &last.documents);
-        let content = match hash.is_some_and(|last| last.hash == state.hash) {
+        let content = match before.is_some_and(|before| before.hash == state.hash) {
             true => None,
-            false => Some(text.map(|text| read_file(&text, name, limits, known))),
+            false => Some(text.map(|text| parse_text(&text, name, limits, known))),
         };
         ParsedContent { state, content }
     }
@@ -366,7 +366,8 @@ impl ManifestFile {
     fn replace(&mut self, mut parsed: ParsedFile) {
         let items = self.items_of(&mut parsed);
         let before = std::mem::replace(&mut self.items, items);
-        self.documents = parsed.documents.into_iter().map(|(d, _)| d).collect();
+        let documents = parsed.documents.iter().map(|(document, _)| *document);
+        self.documents = documents.collect();
         self.problems = parsed.manifest.problems;
         // It is not known which objects these documents have.
         let is_lost = |problem: &Problem| match problem.kind {

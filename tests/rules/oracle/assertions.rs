@@ -40,7 +40,11 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
     let written: Vec<Value> = (0..6)
         .map(|number| assertion(&mut rng, &kinds, number))
         .collect();
-    let mut way = WorldHistory::for_routes(world);
+    let with_namespaces = rng.percent(50);
+    let mut way = match with_namespaces {
+        true => WorldHistory::for_namespaces(world),
+        false => WorldHistory::for_routes(world),
+    };
     way.follow(&written, &[]);
     let mut checker = AssertionChecker::default();
     let mut wrong = Vec::new();
@@ -50,9 +54,10 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
         let told = match step {
             0 => "the start".to_owned(),
             _ => {
-                let (told, upserts, deletes) = match way.rng.percent(50) {
-                    true => way.change(),
-                    false => way.change_routes(),
+                let (told, upserts, deletes) = match way.rng.below(4) {
+                    0 | 1 if with_namespaces => way.change_namespaces(),
+                    0 | 2 => way.change(),
+                    _ => way.change_routes(),
                 };
                 way.follow(&upserts, &deletes);
                 told

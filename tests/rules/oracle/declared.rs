@@ -40,7 +40,8 @@ pub fn compared(world: &World) -> Vec<String> {
         .collect()
 }
 
-fn declare(document: &mut Value) {
+/// Makes an HTTPRoute one of a declared kind, which profiles declare, and grants permit what they permit for HTTPRoutes.
+pub fn declare(document: &mut Value) {
     let declared = json!([{
         "group": GROUP, "kind": KIND, "like": "HTTPRoute", "generates": true,
     }]);

@@ -96,7 +96,7 @@ pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
 /// As [`engine`], where it is mostly Namespaces that change, and what they exist by. Also returns the number of changes,
 /// and how many rebuilt the world.
 pub fn namespaces(world: &World) -> (Vec<String>, u64, u64) {
-    let mut way = WorldHistory::with(world, super::namespaces::prepare);
+    let mut way = WorldHistory::for_namespaces(world);
     way.check("the start", world.seed);
     let mut updates = 0;
     for step in 0..2 * STEPS {
@@ -187,6 +187,11 @@ impl WorldHistory {
     /// As [`WorldHistory::start`], of a world with many routes that can change in place.
     pub fn for_routes(world: &World) -> Self {
         Self::with(world, super::edits::prepare)
+    }
+
+    /// As [`WorldHistory::start`], of a world in which much goes by namespaces.
+    pub fn for_namespaces(world: &World) -> Self {
+        Self::with(world, super::namespaces::prepare)
     }
 
     fn with(world: &World, prepare: fn(&mut Rng, &mut Vec<Value>)) -> Self {
@@ -351,7 +356,7 @@ impl WorldHistory {
     }
 
     /// A random change of Namespaces and of what they exist by, as [`WorldHistory::change`].
-    fn change_namespaces(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+    pub fn change_namespaces(&mut self) -> (String, Vec<Value>, Vec<Value>) {
         use super::namespaces;
         let many = if self.rng.percent(25) { 4 } else { 1 };
         let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());

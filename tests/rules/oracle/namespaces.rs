@@ -27,6 +27,21 @@ pub fn pick(rng: &mut Rng) -> &'static str {
 /// an object of their own.
 pub fn prepare(rng: &mut Rng, documents: &mut Vec<Value>) {
     edits::prepare(rng, documents);
+    if rng.percent(10) {
+        documents.iter_mut().for_each(super::declared::declare);
+    }
+    // Paths through namespaces that do not exist.
+    for route in documents.iter_mut().filter(|d| edits::is_route(d)) {
+        let rules = route["spec"]["rules"].as_array_mut();
+        for rule in rules.into_iter().flatten() {
+            if rng.percent(20) {
+                rule["backendRefs"] = json!([{
+                    "group": EXTERNAL.0, "kind": EXTERNAL.1, "name": "ext0",
+                    "namespace": rng.pick(&["empty", "zz"]), "port": 443,
+                }]);
+            }
+        }
+    }
     let often = rng.choose(&[0, 50]);
     documents.retain(|document| !is_namespace(document) || !rng.percent(often));
     let (mut kinds, by_grant) = (Vec::new(), rng.percent(50));

@@ -8,7 +8,7 @@ impl Context<'_> {
     /// Returns the namespace of an object. A Namespace counts as in itself; other cluster-scoped
     /// objects have none.
     pub(super) fn namespace_of<'k>(&self, target: &'k ObjectKey) -> Option<&'k str> {
-        if target.kind.is(groups::CORE, "Namespace") {
+        if target.kind.is_namespace() {
             return Some(&target.name);
         }
         (!target.namespace.is_empty()).then_some(&*target.namespace)

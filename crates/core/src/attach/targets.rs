@@ -173,7 +173,7 @@ impl Context<'_> {
                 nodes.push((NodeKey::whole(attached), group));
             }
         };
-        if kind.is(groups::CORE, "Namespace") {
+        if kind.is_namespace() {
             for (name, labels) in self.topology.namespace_labels() {
                 let key = ObjectKey::new(kind.clone(), "", name.clone());
                 consider(key.clone(), labels, key);
@@ -228,7 +228,7 @@ impl Context<'_> {
 
     fn is_cluster_scoped(&self, kind: &GroupKind) -> bool {
         kind.is(groups::GATEWAY, "GatewayClass")
-            || kind.is(groups::CORE, "Namespace")
+            || kind.is_namespace()
             || self
                 .store
                 .of_kind(kind)
@@ -240,7 +240,7 @@ impl Context<'_> {
     /// exists because a route references it (specification 1.4), or as a virtual target
     /// (specification 3.2).
     fn exists(&self, target: &ObjectKey) -> bool {
-        if target.kind.is(groups::CORE, "Namespace") {
+        if target.kind.is_namespace() {
             return self.topology.namespace_labels().contains_key(&target.name);
         }
         let by_reference = !target.kind.is(groups::CORE, "Service")

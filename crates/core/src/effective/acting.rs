@@ -196,7 +196,7 @@ impl Collector<'_> {
     fn namespaces(&self) -> BTreeSet<Str> {
         let nodes = self.nodes.iter().chain(&self.waypoints);
         let objects = nodes.map(|node| &self.world.topology.key(*node).object);
-        let namespaces = objects.filter(|object| object.kind.is(groups::CORE, "Namespace"));
+        let namespaces = objects.filter(|object| object.kind.is_namespace());
         namespaces.map(|object| object.name.clone()).collect()
     }
 

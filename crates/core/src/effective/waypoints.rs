@@ -161,15 +161,16 @@ impl World {
         }
         let mut topology = self.topology.as_ref().clone();
         topology.change_namespaces(&self.store, namespaces);
-        let source = |store, topology| Source {
-            store,
-            topology,
-            controllers: &self.controllers,
-            without_class: None,
-        };
+        let source = self.waypoint_source(None);
         let sources = [
-            source(before, &*self.topology),
-            source(&self.store, &topology),
+            Source {
+                store: before,
+                ..source
+            },
+            Source {
+                topology: &topology,
+                ..source
+            },
         ];
         let kind = GroupKind::service();
         namespaces.iter().any(|namespace| {
@@ -187,12 +188,7 @@ impl World {
 
     /// Whether a Service has a waypoint of some kind, or it is not known if it has.
     pub(crate) fn has_waypoint(&self, service: &NamespacedName) -> bool {
-        let source = Source {
-            store: &self.store,
-            topology: &self.topology,
-            controllers: &self.controllers,
-            without_class: None,
-        };
+        let source = self.waypoint_source(None);
         self.kinds().iter().any(|kind| {
             let waypoints = kind.profile.waypoints.as_ref();
             waypoints.is_some_and(|waypoints| {

@@ -10,7 +10,7 @@ use rpds::RedBlackTreeSetSync;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
-use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal, Str, groups};
+use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal, Str};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
@@ -214,7 +214,7 @@ fn targets(policy: &Policy) -> BTreeSet<ObjectKey> {
             return None;
         };
         let namespace = reference.namespace.as_ref();
-        let namespace = match reference.kind.is(groups::CORE, "Namespace") {
+        let namespace = match reference.kind.is_namespace() {
             true => Str::default(),
             false => namespace.unwrap_or(&policy.key.namespace).clone(),
         };

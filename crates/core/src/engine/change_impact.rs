@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Engine;
 use super::attachment_index::AttachmentIndex;
 use crate::model::{ObjectKey, Str, at_path, groups, is_unset};
-use crate::profile::{Profile, ReferenceTarget};
+use crate::profile::{Profile, Reference, ReferenceTarget};
 use crate::store::{ChangeKind, Projection, Route, Store, StoredObject, route_kind};
 
 /// What changed objects can affect, apart from paths that a rebuild must find. By default nothing.
@@ -107,7 +107,7 @@ impl Engine {
         // No policy references an assertion.
         let comes_or_goes = versions.0.is_some() != versions.1.is_some();
         if comes_or_goes && !key.kind.is_assertion() {
-            let is_known = |store: &Store| store.count(&key.kind) > 0;
+            let is_known = |store: &Store| store.knows_of_kind(&key.kind);
             let mut kinds = self.world().kinds().iter();
             if is_known(before) != is_known(now)
                 && kinds.any(|kind| !kind.profile.references.is_empty())
@@ -140,18 +140,26 @@ impl Engine {
             if before != now && !is_import {
                 impact.services.insert(key.clone());
             }
-        } else if key.kind.is(groups::CORE, "Namespace") {
+        } else if key.kind.is_namespace() {
             self.has_same_own_fields(versions).then_some(())?;
             impact.namespaces.insert(key.name.clone());
         } else if key.kind.is(groups::GATEWAY, "ReferenceGrant") {
             self.follow_grant(key, versions, impact);
-            return Some(true);
         } else {
             return Some(false);
         }
         impact.objects.insert(key.clone());
         impact.add_policies(self.policies_targeting(key));
-        impact.add_policies(self.policies_selecting(key, versions));
+        let labels = [versions.0, versions.1].into_iter().flatten();
+        let labels = labels.map(|version| &version.object.labels);
+        impact.add_policies(
+            self.policies_selecting(|reference| match &reference.target {
+                ReferenceTarget::Selector(selector) if reference.kind == key.kind => {
+                    labels.clone().any(|labels| selector.matches(labels))
+                }
+                _ => false,
+            }),
+        );
         Some(true)
     }
 
@@ -186,32 +194,23 @@ impl Engine {
         self.policies_of(|index| index.by_target.get(object).iter().copied())
     }
 
-    /// The policies that select a version of an object by its labels, each with the number of its kind.
-    fn policies_selecting(
+    /// The policies that select objects by a reference for which `is_affected` holds, each with the number of its kind.
+    pub(super) fn policies_selecting(
         &self,
-        object: &ObjectKey,
-        (before, now): Versions<'_>,
+        is_affected: impl Fn(&Reference) -> bool,
     ) -> Vec<(usize, ObjectKey)> {
-        let selecting = self.policies_of(|index| index.selecting.iter().copied());
-        let is_selected = |(number, key): &(usize, ObjectKey)| {
+        let mut selecting = self.policies_of(|index| index.selecting.iter().copied());
+        selecting.retain(|(number, key)| {
             let kind = self.world().kinds().get(*number);
             let policy = kind.and_then(|kind| kind.policy_at(kind.table.slot(key)?));
             let mut references = policy.into_iter().flat_map(|policy| &policy.references);
-            references.any(|reference| match &reference.target {
-                ReferenceTarget::Selector(selector) if reference.kind == object.kind => {
-                    let mut versions = before.iter().chain(&now);
-                    versions.any(|version| selector.matches(&version.object.labels))
-                }
-                _ => false,
-            })
-        };
-        let mut selecting = selecting;
-        selecting.retain(is_selected);
+            references.any(&is_affected)
+        });
         selecting
     }
 
     /// The policies in some slots of each kind.
-    pub(super) fn policies_of<'e, I: Iterator<Item = usize>>(
+    fn policies_of<'e, I: Iterator<Item = usize>>(
         &'e self,
         slots: impl Fn(&'e AttachmentIndex) -> I,
     ) -> Vec<(usize, ObjectKey)> {

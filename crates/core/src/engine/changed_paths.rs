@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 
 use super::automaton::StateId;
 use super::{Engine, EngineUpdate, InPlaceUpdate};
-use crate::model::{IndexVec, InternalError, Str, groups};
+use crate::model::{IndexVec, InternalError, Str};
 use crate::topology::{NodeId, Topology, TrieNodeId};
 
 /// The parts of the trie and the states that an update may have changed. Both versions of the world number the trie nodes
@@ -74,7 +74,7 @@ impl Engine {
 impl<'t> TouchedNodes<'t> {
     fn new(topology: &'t Topology, nodes: &'t HashSet<NodeId>) -> Self {
         let objects = nodes.iter().map(|&node| &topology.key(node).object);
-        let namespaces = objects.filter(|object| object.kind.is(groups::CORE, "Namespace"));
+        let namespaces = objects.filter(|object| object.kind.is_namespace());
         Self {
             topology,
             namespaces: namespaces.map(|object| &object.name).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Engine;
 use super::change_impact::{ChangeImpact, Versions};
-use crate::model::{GroupKind, ObjectKey, Str, groups};
+use crate::model::{GroupKind, ObjectKey, Str};
 use crate::profile::{Policy, ReferenceTarget};
 use crate::store::{Projection, Route};
 
@@ -26,24 +26,24 @@ impl Engine {
         let home = &grant.namespace;
         let store = self.world().store();
         for (kind, namespace) in sources {
-            for (name, entry) in store.of_kind_in(kind, namespace) {
-                let is_affected = match &entry.projection {
-                    Projection::Route(route) => has_backend_in(route, home),
-                    _ => false,
-                };
-                if is_affected {
-                    let key = ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
-                    impact.routes.insert(key);
-                }
-            }
+            let key = |name: &Str| ObjectKey::new(kind.clone(), namespace.clone(), name.clone());
+            let inside = store.of_kind_in(kind, namespace);
+            let inside: Vec<ObjectKey> = inside.map(|(name, _)| key(name)).collect();
+            let routes = inside.iter().filter(|key| {
+                let route = store.route(key);
+                route.is_some_and(|route| has_backend_in(route, home))
+            });
+            impact.routes.extend(routes.cloned());
             for (number, of_policies) in self.world().kinds().iter().enumerate() {
                 if of_policies.profile.resource() != kind {
                     continue;
                 }
-                let policies = of_policies.policies().map(|(_, policy)| policy);
-                let own = policies.filter(|policy| policy.key.namespace == *namespace);
-                let affected = own.filter(|policy| references_into(policy, home));
-                impact.add_policies(affected.map(|policy| (number, policy.key.clone())));
+                let affected = inside.iter().filter(|key| {
+                    let slot = of_policies.table.slot(key);
+                    let policy = slot.and_then(|slot| of_policies.policy_at(slot));
+                    policy.is_some_and(|policy| references_into(policy, home))
+                });
+                impact.add_policies(affected.map(|key| (number, key.clone())));
             }
         }
     }
@@ -61,9 +61,7 @@ fn references_into(policy: &Policy, namespace: &Str) -> bool {
     let mut references = policy.references.iter();
     named.any(|object| object.namespace == *namespace)
         || references.any(|reference| match &reference.target {
-            ReferenceTarget::Name(name) if reference.kind.is(groups::CORE, "Namespace") => {
-                name == namespace
-            }
+            ReferenceTarget::Name(name) if reference.kind.is_namespace() => name == namespace,
             ReferenceTarget::Name(_) => reference.namespace.as_ref() == Some(namespace),
             ReferenceTarget::Selector(_) => true,
         })

@@ -2,8 +2,9 @@
 //!
 //! A changed policy is replaced in its slot. Only its references, the conflicts that it takes part in and
 //! the chain states that contain its nodes are computed again. A changed route, or a Service that routes name, gets new
-//! paths, and only states that these reach are added. Any other change to paths themselves (Gateways, namespaces, grants,
-//! profiles) rebuilds the world from scratch; answers with the same [`AnswerKey`](crate::effective::AnswerKey) can be
+//! paths, and only states that these reach are added. A namespace that comes or goes adds or removes its own path, and
+//! its labels, like a ReferenceGrant, change the routes and policies that go by them. Any other change to paths
+//! themselves (Gateways, classes, profiles) rebuilds the world from scratch; answers with the same [`AnswerKey`](crate::effective::AnswerKey) can be
 //! reused. Tests compare each update with [`World::from_store`].
 
 mod acting;
@@ -212,14 +213,12 @@ impl Engine {
             let object = &self.paths.world.topology.key(node).object;
             impact.add_policies(self.policies_targeting(object));
         }
-        let loses_namespace = patch.as_ref().is_some_and(|patch| {
-            let removed = patch.removed.iter();
-            let mut namespaces = removed.filter(|node| self.is_namespace(**node));
-            namespaces.any(|&node| self.has_policies(node))
-        });
         let (mut dirty, replaced) = self.replace_all(&impact, patch.as_ref())?;
-        let mut needs_new_states =
-            loses_namespace || replaced.needs_new_states || self.has_new_active_kind();
+        let mut needs_new_states = replaced.needs_new_states
+            || self.has_new_active_kind()
+            || patch
+                .as_ref()
+                .is_some_and(|p| self.changes_paths_through(p));
         let objects = self.nodes_of(&impact.objects, patch.as_ref());
         for number in 0..self.paths.world.kinds.len() {
             dirty.extend(self.dirty(number, &objects));

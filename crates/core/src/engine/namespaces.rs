@@ -7,7 +7,7 @@ use super::change_impact::ChangeImpact;
 use crate::model::{GroupKind, LabelSelector, MetadataMap, ObjectKey, Str, groups};
 use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
 use crate::store::{AllowedNamespaces, Listener, Projection, ROUTE_KINDS, Store};
-use crate::topology::NodeId;
+use crate::topology::PathPatch;
 
 /// The labels of a namespace before and now, as far as it exists.
 struct NamespaceLabels<'e> {
@@ -33,7 +33,7 @@ impl NamespaceLabels<'_> {
     /// Whether a reference of a policy selects other objects.
     fn differ_for_reference(&self, reference: &Reference) -> bool {
         let by_labels = match &reference.target {
-            ReferenceTarget::Selector(selector) if is_namespace(&reference.kind) => {
+            ReferenceTarget::Selector(selector) if reference.kind.is_namespace() => {
                 self.differ_for(selector)
             }
             _ => false,
@@ -73,26 +73,14 @@ impl Engine {
                 routes.extend(routes_to_attach(now, name, labels)?);
             }
         }
-        let policies = self.policies_selecting_by(&labels);
+        let policies = self.policies_selecting(|reference| {
+            let mut labels = labels.iter();
+            labels.any(|labels| labels.differ_for_reference(reference))
+        });
         let referencing = self.policies_referencing_into(before, &impact.namespaces);
         impact.routes.extend(routes);
         impact.add_policies(policies.into_iter().chain(referencing));
         Some(())
-    }
-
-    /// The policies that select other objects because of the labels of namespaces, each with the number of its kind.
-    fn policies_selecting_by(&self, labels: &[NamespaceLabels<'_>]) -> Vec<(usize, ObjectKey)> {
-        let mut selecting = self.policies_of(|index| index.selecting.iter().copied());
-        selecting.retain(|(number, key)| {
-            let kind = self.world().kinds().get(*number);
-            let policy = kind.and_then(|kind| kind.policy_at(kind.table.slot(key)?));
-            let mut references = policy.into_iter().flat_map(|policy| &policy.references);
-            references.any(|reference| {
-                let mut labels = labels.iter();
-                labels.any(|labels| labels.differ_for_reference(reference))
-            })
-        });
-        selecting
     }
 
     /// The policies whose rules reference objects in namespaces of which objects are known before or now, but not both
@@ -120,20 +108,14 @@ impl Engine {
         found
     }
 
-    /// Whether a node is a namespace.
-    pub(super) fn is_namespace(&self, node: NodeId) -> bool {
-        is_namespace(&self.world().topology().key(node).object.kind)
+    /// Whether paths that stay go through a namespace that has come or gone: to a backend there.
+    pub(super) fn changes_paths_through(&self, patch: &PathPatch) -> bool {
+        let topology = self.world().topology();
+        let nodes = patch.added.iter().chain(&patch.removed);
+        let mut objects = nodes.map(|node| &topology.key(*node).object);
+        objects
+            .any(|object| object.kind.is_namespace() && topology.has_outer_backends(&object.name))
     }
-
-    /// Whether policies of some kind are attached to a node.
-    pub(super) fn has_policies(&self, node: NodeId) -> bool {
-        let mut kinds = self.world().kinds().iter();
-        kinds.any(|kind| kind.nodes.contains_key(&node))
-    }
-}
-
-fn is_namespace(kind: &GroupKind) -> bool {
-    kind.is(groups::CORE, "Namespace")
 }
 
 /// The routes of a namespace, if listeners admit it that did not or the other way round; `None` if Gateways have other
@@ -163,12 +145,14 @@ fn routes_to_attach(
         }
     }
     let mut found = BTreeSet::new();
-    for row in ROUTE_KINDS.iter().filter(|_| is_other) {
-        let kind = GroupKind::new(groups::GATEWAY, row.kind);
-        let inside = store.of_kind_in(&kind, name);
-        found.extend(
-            inside.map(|(route, _)| ObjectKey::new(kind.clone(), name.clone(), route.clone())),
-        );
+    let mut add = |kind: &GroupKind| {
+        let inside = store.of_kind_in(kind, name).map(|(route, _)| route.clone());
+        found.extend(inside.map(|route| ObjectKey::new(kind.clone(), name.clone(), route)));
+    };
+    if is_other {
+        let standard = ROUTE_KINDS.iter();
+        standard.for_each(|row| add(&GroupKind::new(groups::GATEWAY, row.kind)));
+        store.declared_route_kinds().for_each(add);
     }
     Some(found)
 }

@@ -152,10 +152,10 @@ impl Engine {
         };
         let services = self.nodes_of(&impact.services, None);
         let of_routes = patch.of_routes.iter().copied();
-        // A route can name a backend in a namespace that did not exist.
-        let added = patch.added.iter().copied();
-        let added = added.filter(|node| !self.is_namespace(*node));
-        of_routes.chain(added).chain(services).collect()
+        of_routes
+            .chain(patch.added.iter().copied())
+            .chain(services)
+            .collect()
     }
 
     /// The nodes of some objects and of their sections.

@@ -126,6 +126,11 @@ impl GroupKind {
         SERVICE.clone()
     }
 
+    /// Reports whether this is the kind Namespace.
+    pub fn is_namespace(&self) -> bool {
+        self.is(groups::CORE, "Namespace")
+    }
+
     /// Returns the kind Gateway, with shared names: that of most parents.
     pub fn gateway() -> Self {
         static GATEWAY: LazyLock<GroupKind> =

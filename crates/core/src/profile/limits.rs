@@ -299,7 +299,7 @@ impl Limits {
         self.all(|_, limit| {
             let is = |target: &GroupKind| match kind {
                 Some(kind) => kind == target,
-                None => target.is(groups::CORE, "Namespace"),
+                None => target.is_namespace(),
             };
             limit.targets.is_empty() || limit.targets.iter().any(is)
         })

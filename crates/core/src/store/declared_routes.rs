@@ -62,6 +62,11 @@ impl Store {
         routes.map(|(key, route)| (key.clone(), route))
     }
 
+    /// The declared kinds of Routes.
+    pub(crate) fn declared_route_kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        self.declared.kinds.keys()
+    }
+
     /// The kinds whose Routes generate Routes of a kind.
     pub(crate) fn generators(&self, kind: &GroupKind) -> impl Iterator<Item = &GroupKind> {
         let declared = self.declared.kinds.values();

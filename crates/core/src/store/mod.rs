@@ -319,12 +319,17 @@ impl Store {
     /// kind is assumed to be complete (specification 5.7).
     pub fn knows(&self, object: &ObjectKey) -> bool {
         let (kind, namespace) = (&object.kind, &object.namespace);
-        let part = self.part.as_ref();
-        let hidden = part.and_then(|part| part.hidden_kinds.get(kind)).copied();
-        let of_kind = self.count(kind) > hidden.unwrap_or_default();
-        of_kind && self.knows_inside(namespace)
-            || part.is_some_and(|part| part.known.contains(object))
+        let mut parts = self.part.iter();
+        self.knows_of_kind(kind) && self.knows_inside(namespace)
+            || parts.any(|part| part.known.contains(object))
             || self.complete.contains(kind)
+    }
+
+    /// Whether an object of a kind is known.
+    pub fn knows_of_kind(&self, kind: &GroupKind) -> bool {
+        let part = self.part.as_ref();
+        let hidden = part.and_then(|part| part.hidden_kinds.get(kind));
+        self.count(kind) > hidden.copied().unwrap_or_default()
     }
 
     /// Whether an object in a namespace is known.

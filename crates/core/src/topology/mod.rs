@@ -81,6 +81,9 @@ pub struct Topology {
     /// The stream Routes that these listeners serve, in the order of listeners.
     stream_holders: Shared<BTreeSet<(NodeId, usize)>>,
     pub(crate) delegations: Shared<delegation::Delegations>,
+    /// The namespaces of backends that exist by the backendRefs of routes in other namespaces, and how many uses they
+    /// have: only there a path can go through a namespace that does not exist.
+    outer_backends: Shared<BTreeMap<Str, usize>>,
     /// What keeps the paths of single routes from being changed.
     fixed: Shared<patch::FixedPaths>,
 }
@@ -297,7 +300,7 @@ impl Topology {
         self.nodes.is_empty()
     }
 
-    /// The node of a namespace that has objects in it.
+    /// The node of a namespace that exists (specification 1.2).
     pub fn namespace(&self, name: &str) -> Option<NodeId> {
         self.namespaces.get(name).copied()
     }

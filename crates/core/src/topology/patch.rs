@@ -1,8 +1,8 @@
 //! Changes the paths of single routes: a later topology and trie that share everything else with those before.
 //!
 //! The nodes of a changed route get new trie nodes, and each trie node above them a copy, so that children keep lower
-//! numbers than their parents. What a route has to do with others, or with the roots of paths, is left to a build from
-//! scratch ([`FixedPaths`]).
+//! numbers than their parents. A namespace is the root of a path of its own. What a route has to do with others, or with
+//! the other roots of paths, is left to a build from scratch ([`FixedPaths`]).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,8 +160,30 @@ impl Topology {
         !self.roots.contains_key(&name) && !self.fixed.parents.contains(&name)
     }
 
+    /// Whether paths can go through a namespace that does not exist.
+    pub(crate) fn has_outer_backends(&self, namespace: &str) -> bool {
+        self.outer_backends.contains_key(namespace)
+    }
+
+    fn count_outer_backends(&mut self, route: &RouteNode, is_used: bool) {
+        let backends = route.backends().map(|backend| &self.key(backend).object);
+        let outer = backends.filter(|backend| {
+            backend.namespace != route.key.namespace && !backend.kind.is(groups::CORE, "Service")
+        });
+        let namespaces: Vec<Str> = outer.map(|backend| backend.namespace.clone()).collect();
+        for namespace in namespaces {
+            let uses = self.outer_backends.get(&namespace).copied();
+            match (uses.unwrap_or_default(), is_used) {
+                (uses, true) => self.outer_backends.insert(namespace, uses + 1),
+                (0 | 1, false) => self.outer_backends.remove(&namespace),
+                (uses, false) => self.outer_backends.insert(namespace, uses - 1),
+            };
+        }
+    }
+
     /// Counts the nodes of a route as used, or as used no more. Returns the nodes whose first or last use this is.
     pub(super) fn retain_route(&mut self, route: &RouteNode, is_used: bool) -> Vec<NodeId> {
+        self.count_outer_backends(route, is_used);
         let mut found = Vec::new();
         for node in route.all_nodes() {
             let differs = match is_used {
