@@ -1,13 +1,12 @@
 //! Reads files and records fingerprints by which changes are detected.
 
 use std::fs::{File, Metadata};
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use super::limits::Limits;
+use super::read::hash_of;
 
 /// Resolution of timestamps on coarse file systems. A file that changed within this time before it
 /// was read may change again without a new timestamp.
@@ -118,12 +117,6 @@ pub(super) fn read_stream(stream: impl Read, limits: Limits) -> Result<FileConte
 /// The file does not exist any more or cannot be read.
 pub(super) fn read_pipe(path: &Path, limits: Limits) -> Result<FileContent, ReadError> {
     read_stream(File::open(path).map_err(|error| io_error(&error))?, limits)
-}
-
-/// The hash of a text. It is another one in each process: nobody can write two texts that count as one.
-pub(super) fn hash_of(text: &[u8]) -> u64 {
-    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    STATE.hash_one(text)
 }
 
 fn io_error(error: &io::Error) -> ReadError {

@@ -1,17 +1,18 @@
 //! Reads the objects of a text.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
 use entail_core::model::{Location, Object, Str};
 
-use super::content::hash_of;
 use super::document::{self, Document, DocumentError};
 use super::limits::Limits;
 use super::split::{Piece, split};
@@ -325,6 +326,12 @@ fn read_piece(piece: &Piece<'_>, limits: Limits) -> PieceContent {
             ..error
         }),
     }
+}
+
+/// The hash of a text. It is another one in each process: nobody can write two texts that count as one.
+pub(super) fn hash_of(text: &[u8]) -> u64 {
+    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    STATE.hash_one(text)
 }
 
 /// Whether a document configures Kustomize. It stands beside manifests, is no object of a cluster, and need not have a name

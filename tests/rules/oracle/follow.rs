@@ -364,20 +364,8 @@ impl WorldHistory {
             let name = namespaces::pick(&mut self.rng);
             let is_own = |d: &Value| namespaces::is_namespace(d) && d["metadata"]["name"] == name;
             let own = self.present.iter().position(is_own);
-            let grants = self.present.iter().enumerate();
-            let grants: Vec<usize> = grants
-                .filter(|(_, document)| namespaces::is_grant(document))
-                .map(|(at, _)| at)
-                .collect();
-            if !grants.is_empty() && self.rng.percent(25) {
-                let at = self.rng.choose(&grants);
-                let mut document = self.present[at].clone();
-                let how = match self.rng.percent(70) {
-                    true => namespaces::edit_grant(&mut self.rng, &mut document, &self.present),
-                    false => self.alter(&mut document),
-                };
-                told.push(format!("{how} {}", self::name(&document)));
-                self.present[at] = document.clone();
+            if let Some((what, document)) = self.change_grant() {
+                told.push(what);
                 upserts.push(document);
                 continue;
             }
@@ -422,6 +410,25 @@ impl WorldHistory {
         deletes.retain(|gone| !is_there(gone));
         upserts.retain(|new| is_there(new));
         (told.join(", "), upserts, deletes)
+    }
+
+    /// Now and then, another version of a ReferenceGrant, and what it is called.
+    fn change_grant(&mut self) -> Option<(String, Value)> {
+        use super::namespaces;
+        let grants = self.present.iter().enumerate();
+        let grants = grants.filter(|(_, document)| namespaces::is_grant(document));
+        let grants: Vec<usize> = grants.map(|(at, _)| at).collect();
+        if grants.is_empty() || !self.rng.percent(25) {
+            return None;
+        }
+        let at = self.rng.choose(&grants);
+        let mut document = self.present[at].clone();
+        let how = match self.rng.percent(70) {
+            true => namespaces::edit_grant(&mut self.rng, &mut document, &self.present),
+            false => self.alter(&mut document),
+        };
+        self.present[at] = document.clone();
+        Some((format!("{how} {}", name(&document)), document))
     }
 
     fn alter(&mut self, document: &mut Value) -> &'static str {

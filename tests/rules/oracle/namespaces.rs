@@ -44,6 +44,31 @@ pub fn prepare(rng: &mut Rng, documents: &mut Vec<Value>) {
     }
     let often = rng.choose(&[0, 50]);
     documents.retain(|document| !is_namespace(document) || !rng.percent(often));
+    prepare_grants(rng, documents);
+    for document in documents.iter_mut() {
+        let spec = &mut document["spec"];
+        for listener in spec["listeners"].as_array_mut().into_iter().flatten() {
+            if rng.percent(60) {
+                listener["allowedRoutes"] = json!({ "namespaces": labelled(rng) });
+            }
+        }
+        if rng.percent(40) && spec.get("allowedListeners").is_some() {
+            spec["allowedListeners"]["namespaces"] = labelled(rng);
+        }
+        let many = spec.get_mut("targetRefs").and_then(Value::as_array_mut);
+        for target in many.into_iter().flatten() {
+            let whole = target.get("sectionName").is_none() && target.get("name").is_some();
+            match rng.below(10) {
+                0 if whole => select(rng, target),
+                1 => *target = json!({"group": "", "kind": "Namespace", "name": pick(rng)}),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Lets policies target objects of other namespaces, by ReferenceGrants.
+fn prepare_grants(rng: &mut Rng, documents: &mut Vec<Value>) {
     let (mut kinds, by_grant) = (Vec::new(), rng.percent(50));
     for document in documents
         .iter_mut()
@@ -69,26 +94,6 @@ pub fn prepare(rng: &mut Rng, documents: &mut Vec<Value>) {
     for namespace in NAMESPACES {
         if rng.percent(60) {
             documents.push(grant(rng, namespace, &kinds));
-        }
-    }
-    for document in documents.iter_mut() {
-        let spec = &mut document["spec"];
-        for listener in spec["listeners"].as_array_mut().into_iter().flatten() {
-            if rng.percent(60) {
-                listener["allowedRoutes"] = json!({ "namespaces": labelled(rng) });
-            }
-        }
-        if rng.percent(40) && spec.get("allowedListeners").is_some() {
-            spec["allowedListeners"]["namespaces"] = labelled(rng);
-        }
-        let many = spec.get_mut("targetRefs").and_then(Value::as_array_mut);
-        for target in many.into_iter().flatten() {
-            let whole = target.get("sectionName").is_none() && target.get("name").is_some();
-            match rng.below(10) {
-                0 if whole => select(rng, target),
-                1 => *target = json!({"group": "", "kind": "Namespace", "name": pick(rng)}),
-                _ => {}
-            }
         }
     }
 }
