@@ -35,8 +35,9 @@ pub fn prepare(rng: &mut Rng, documents: &mut Vec<Value>) {
         let rules = route["spec"]["rules"].as_array_mut();
         for rule in rules.into_iter().flatten() {
             if rng.percent(20) {
+                let (group, kind) = rng.choose(&[EXTERNAL, ("", "Service")]);
                 rule["backendRefs"] = json!([{
-                    "group": EXTERNAL.0, "kind": EXTERNAL.1, "name": "ext0",
+                    "group": group, "kind": kind, "name": "ext0",
                     "namespace": rng.pick(&["empty", "zz"]), "port": 443,
                 }]);
             }

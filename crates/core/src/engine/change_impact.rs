@@ -144,6 +144,7 @@ impl Engine {
             self.has_same_own_fields(versions).then_some(())?;
             impact.namespaces.insert(key.name.clone());
         } else if key.kind.is(groups::GATEWAY, "ReferenceGrant") {
+            self.has_same_own_fields(versions).then_some(())?;
             self.follow_grant(key, versions, impact);
         } else {
             return Some(false);

@@ -386,9 +386,15 @@ impl PathPatch {
         !self.attachments.is_empty() || roots.count() > 0
     }
 
-    /// Adds or removes the path of a namespace that has come or gone.
+    /// Adds or removes the path of a namespace that has come or gone. `None` if Routes delegate: their rules have the
+    /// namespaces of the backends of all child Routes, also of those that do not exist (specification 1.8).
     fn change_namespace_root(&mut self, before: &Topology, name: &Str) -> Option<()> {
         let label = EdgeLabel::Namespace(name);
+        let comes_or_goes =
+            before.namespace(name).is_some() != self.topology.namespace(name).is_some();
+        if comes_or_goes && !self.topology.delegations.is_empty() {
+            return None;
+        }
         match (before.namespace(name), self.topology.namespace(name)) {
             (None, Some(node)) => {
                 let topology = &self.topology;
