@@ -242,24 +242,19 @@ impl Differences {
         let states = states.filter_map(|(state, _)| StateId::try_from(state).ok());
         let states = states.collect();
         let generations = [previous, snapshot].map(|snapshot| snapshot.version().generation);
-        let nodes = match generations {
-            [before, now] if before == now => Some(HashSet::new()),
-            [before, now] if before + 1 == now => {
-                let changed = snapshot.changed().iter();
-                let nodes = changed.flat_map(|key| nodes_of([previous, snapshot], key));
-                Some(nodes.collect())
-            }
+        let changed = match generations {
+            [before, now] if before == now => Some(&[][..]),
+            [before, now] if before + 1 == now => Some(snapshot.changed()),
             // Snapshots between the two were not checked.
             _ => None,
         };
-        let namespaces = match generations {
-            [before, now] if before == now => false,
-            [before, now] if before + 1 == now => {
-                let mut changed = snapshot.changed().iter();
-                changed.any(|key| key.kind.is_namespace())
-            }
-            _ => true,
-        };
+        let nodes = changed.map(|changed| {
+            let nodes = changed.iter();
+            let nodes = nodes.flat_map(|key| nodes_of([previous, snapshot], key));
+            nodes.collect()
+        });
+        let namespaces =
+            changed.is_none_or(|changed| changed.iter().any(|key| key.kind.is_namespace()));
         Self {
             states,
             nodes,

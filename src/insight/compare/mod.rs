@@ -50,7 +50,7 @@ pub fn preview_change(
     let mut namespaces = BTreeSet::new();
     for name in &request.deletes {
         let key = object_named(snapshot, name, visibility)?;
-        if is_namespace(&key) {
+        if key.kind.is_namespace() {
             namespaces.insert(key.name.clone());
         }
         if visibility.includes_object(&key) {
@@ -143,7 +143,7 @@ fn object_named(
             ),
         ));
     };
-    let is_inhabited = is_namespace(&key)
+    let is_inhabited = key.kind.is_namespace()
         && objects_in(world, visibility, |namespace| *namespace == key.name)
             .next()
             .is_some();
@@ -157,10 +157,6 @@ fn object_named(
             ..failure
         }),
     }
-}
-
-fn is_namespace(key: &ObjectKey) -> bool {
-    key.kind.is_namespace()
 }
 
 /// The visible objects in some namespaces, which are deleted with these.

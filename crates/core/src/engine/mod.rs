@@ -4,8 +4,8 @@
 //! the chain states that contain its nodes are computed again. A changed route, or a Service that routes name, gets new
 //! paths, and only states that these reach are added. A namespace that comes or goes adds or removes its own path, and
 //! its labels, like a ReferenceGrant, change the routes and policies that go by them. Any other change to paths
-//! themselves (Gateways, classes, profiles) rebuilds the world from scratch; answers with the same [`AnswerKey`](crate::effective::AnswerKey) can be
-//! reused. Tests compare each update with [`World::from_store`].
+//! themselves (Gateways, classes, profiles) rebuilds the world from scratch; answers with the same
+//! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with [`World::from_store`].
 
 mod acting;
 mod affected;

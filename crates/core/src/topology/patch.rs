@@ -44,7 +44,7 @@ pub(crate) struct PathPatch {
     pub(crate) copies: BTreeMap<TrieNodeId, TrieNodeId>,
     pub(crate) attachments: Vec<AttachmentChange>,
     pub(crate) routes: Vec<RouteChange>,
-    /// The trie nodes of roots that are none any more.
+    /// The trie nodes that were roots before and are not now.
     pub(crate) roots_before: Vec<TrieNodeId>,
     /// The trie nodes of new roots.
     pub(crate) roots_now: Vec<TrieNodeId>,
@@ -382,20 +382,18 @@ impl Topology {
 impl PathPatch {
     /// Whether paths lead to other trie nodes than before.
     pub(crate) fn changes_trie(&self) -> bool {
-        let roots = self.roots_before.iter().chain(&self.roots_now);
-        !self.attachments.is_empty() || roots.count() > 0
+        !self.attachments.is_empty() || !self.roots_before.is_empty() || !self.roots_now.is_empty()
     }
 
     /// Adds or removes the path of a namespace that has come or gone. `None` if Routes delegate: their rules have the
     /// namespaces of the backends of all child Routes, also of those that do not exist (specification 1.8).
     fn change_namespace_root(&mut self, before: &Topology, name: &Str) -> Option<()> {
         let label = EdgeLabel::Namespace(name);
-        let comes_or_goes =
-            before.namespace(name).is_some() != self.topology.namespace(name).is_some();
-        if comes_or_goes && !self.topology.delegations.is_empty() {
+        let (before, now) = (before.namespace(name), self.topology.namespace(name));
+        if before.is_some() != now.is_some() && !self.topology.delegations.is_empty() {
             return None;
         }
-        match (before.namespace(name), self.topology.namespace(name)) {
+        match (before, now) {
             (None, Some(node)) => {
                 let topology = &self.topology;
                 let id = self.trie.add((node, Level::Namespace), &[]);
