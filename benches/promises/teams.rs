@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use entail_core::model::{GroupKind, Object};
+use entail_core::model::{GroupKind, Object, ObjectKey};
+use serde_json::json;
 
 use crate::bench_world::generate;
 use crate::changing_world::{ChangingWorld, gateway_api};
@@ -14,27 +15,33 @@ const TIMES: usize = 41;
 /// What changes, and how long that takes.
 type TimedChange = (String, Duration);
 
-/// Changes of single objects, compared with the rebuild that a changed Gateway causes.
+/// Changes of single objects, compared with the rebuild that a changed profile causes.
 pub fn teams() -> Vec<Row> {
     let mut world = ChangingWorld::new(generate("teams"));
     let rebuild = least(3, || {
-        let (mut gateway, number) = world.next(&gateway_api("Gateway"));
-        gateway.labels.insert("edit", &number.to_string());
-        world.upsert(gateway)
+        let number = world.number();
+        world.upsert(unused_profile(number))
     });
     let before = world.snapshot_builder.stats().rebuilds;
     let changes = [
         &of_routes(&mut world)[..],
-        &gone_and_back(&mut world, "Service"),
-        &gone_and_back(&mut world, "Namespace"),
+        &gone_and_back(&mut world, &GroupKind::service(), TIMES),
+        &gone_and_back(&mut world, &GroupKind::new("", "Namespace"), TIMES),
+        &[listener_comes(&mut world)],
     ]
     .concat();
+    // Each takes a fortieth of all paths with it.
+    let gateways = gone_and_back(&mut world, &gateway_api("Gateway"), 5);
     let wide = gateway_policies_change(&mut world);
     let rebuilds = world.snapshot_builder.stats().rebuilds - before;
     let mut rows: Vec<Row> = changes
         .into_iter()
         .map(|change| compared(change, rebuild, 5.0))
         .collect();
+    for (what, time) in gateways {
+        let what = format!("{what} with 500 routes");
+        rows.push(compared((what, time), rebuild, 50.0));
+    }
     let wide = ("a Gateway's policy, 500 routes below".to_owned(), wide);
     rows.push(compared(wide, rebuild, 15.0));
     rows.push(row(
@@ -48,11 +55,11 @@ pub fn teams() -> Vec<Row> {
 
 fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
     let route = gateway_api("HTTPRoute");
-    let rule = world.often(|world| {
+    let rule = world.often(TIMES, |world| {
         let route = world.route_without_a_rule();
         world.upsert(route)
     });
-    let moved = world.often(|world| {
+    let moved = world.often(TIMES, |world| {
         let (mut moved, number) = world.next(&route);
         moved.body.edit(|body| {
             body["spec"]["parentRefs"][0]["name"] = format!("gw-{:03}", number % 40).into();
@@ -61,7 +68,7 @@ fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
         });
         world.upsert(moved)
     });
-    let added = world.often(|world| {
+    let added = world.often(TIMES, |world| {
         let (mut added, number) = world.next(&route);
         let name = format!("added-{number}");
         added.key.name = name.as_str().into();
@@ -70,7 +77,7 @@ fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
             .edit(|body| body["metadata"]["name"] = name.into());
         world.upsert(added)
     });
-    let deleted = world.often(|world| {
+    let deleted = world.often(TIMES, |world| {
         let (gone, _) = world.next(&route);
         world.delete(&gone)
     });
@@ -83,17 +90,43 @@ fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
     .map(|(what, time)| (what.to_owned(), time))
 }
 
-/// Objects of a core kind are deleted, and created again.
-fn gone_and_back(world: &mut ChangingWorld, kind: &str) -> [TimedChange; 2] {
-    let core = GroupKind::new("", kind);
+/// A profile of a kind without policies.
+fn unused_profile(number: usize) -> Object {
+    let kind = GroupKind::new("entail.dev", "PolicyProfile");
+    let name = format!("unused-{number}");
+    let policy = json!({"group": "unused.io", "kind": format!("Unused{number}")});
+    let document = json!({
+        "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": name},
+        "spec": {"preset": "direct", "policy": policy},
+    });
+    Object::new(ObjectKey::new(kind, "", name), document)
+}
+
+/// A Gateway gets a listener, to which its routes are not attached.
+fn listener_comes(world: &mut ChangingWorld) -> TimedChange {
+    let time = world.often(TIMES, |world| {
+        let (mut gateway, number) = world.next(&gateway_api("Gateway"));
+        gateway.body.edit(|body| {
+            let listeners = body["spec"]["listeners"].as_array_mut().unwrap();
+            let name = format!("another-{number}");
+            listeners.push(json!({"name": name, "port": 9_000, "protocol": "HTTP"}));
+        });
+        world.upsert(gateway)
+    });
+    ("a Gateway gets a listener".to_owned(), time)
+}
+
+/// Objects of a kind are deleted, and created again.
+fn gone_and_back(world: &mut ChangingWorld, kind: &GroupKind, times: usize) -> [TimedChange; 2] {
     let mut deleted = Vec::new();
-    let gone = world.often(|world| {
-        let (object, _) = world.next(&core);
+    let gone = world.often(times, |world| {
+        let (object, _) = world.next(kind);
         let time = world.delete(&object);
         deleted.push(object);
         time
     });
-    let back = world.often(|world| world.upsert(deleted.pop().unwrap()));
+    let back = world.often(times, |world| world.upsert(deleted.pop().unwrap()));
+    let kind = &kind.kind;
     [
         (format!("a deleted {kind}"), gone),
         (format!("a {kind} appears"), back),
@@ -103,7 +136,7 @@ fn gone_and_back(world: &mut ChangingWorld, kind: &str) -> [TimedChange; 2] {
 /// The policies of Gateways change.
 fn gateway_policies_change(world: &mut ChangingWorld) -> Duration {
     let policies = policies_of_gateways(world);
-    world.often(|world| {
+    world.often(TIMES, |world| {
         let number = world.number();
         let mut policy = policies[number % policies.len()].clone();
         policy.body.edit(|body| {
@@ -141,7 +174,7 @@ fn compared((what, time): TimedChange, rebuild: Duration, most: f64) -> Row {
 
 impl ChangingWorld {
     /// The median of some changes.
-    fn often(&mut self, mut change: impl FnMut(&mut Self) -> Duration) -> Duration {
-        median((0..TIMES).map(|_| change(self)).collect())
+    fn often(&mut self, times: usize, mut change: impl FnMut(&mut Self) -> Duration) -> Duration {
+        median((0..times).map(|_| change(self)).collect())
     }
 }

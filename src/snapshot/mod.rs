@@ -79,7 +79,7 @@ pub struct Snapshot {
     statuses: OnceLock<Arc<Statuses>>,
     unknown_kinds: OnceLock<Vec<UnknownKind>>,
     assertion_memo: Arc<AssertionMemo>,
-    /// The same in snapshots whose trie nodes and states have the same numbers.
+    /// The same in snapshots in which equal numbers mean the same trie node or state.
     lineage: Arc<()>,
     /// The objects that differ from the snapshot of the previous generation.
     changed: Arc<[ObjectKey]>,

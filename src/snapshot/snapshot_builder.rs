@@ -22,7 +22,7 @@ pub struct SnapshotBuilder {
     /// The changed answers since the last snapshot.
     answer_delta: AnswerDelta,
     router: Arc<RequestRouter>,
-    /// Replaced when trie nodes and states get new numbers.
+    /// Replaced when the paths and their states are found anew, so that numbers mean something else.
     lineage: Arc<()>,
     /// The objects that differ from the last snapshot.
     changed: BTreeSet<ObjectKey>,

@@ -16,6 +16,7 @@ mod conformance;
 mod corpus;
 mod engine;
 mod fuzzed;
+mod gateways;
 mod matching;
 mod oracle;
 mod properties;

@@ -54,6 +54,8 @@ struct Differences {
     nodes: Option<HashSet<NodeId>>,
     /// Whether Namespaces may differ.
     namespaces: bool,
+    /// Whether the labels, listeners or classes of Gateways may differ.
+    gateways: bool,
 }
 
 impl CheckedAssertion {
@@ -212,8 +214,11 @@ impl CheckedAssertion {
         let Ok(assertion) = &self.compiled else {
             return;
         };
-        // Paths do not name the namespaces of their objects.
-        if differences.namespaces && assertion.reads_namespaces() {
+        // Paths do not name the namespaces of their objects, and routes stay what they are below another listener.
+        let reads_gateways = assertion.reads_gateways() || assertion.reads_listeners();
+        if differences.namespaces && assertion.reads_namespaces()
+            || differences.gateways && reads_gateways
+        {
             self.tree = CountTree::default();
             self.verdicts = Verdicts::new();
             return;
@@ -253,12 +258,22 @@ impl Differences {
             let nodes = nodes.flat_map(|key| nodes_of([previous, snapshot], key));
             nodes.collect()
         });
-        let namespaces =
-            changed.is_none_or(|changed| changed.iter().any(|key| key.kind.is_namespace()));
+        let is_any = |differs: &dyn Fn(&ObjectKey) -> bool| {
+            changed.is_none_or(|changed| changed.iter().any(differs))
+        };
+        // What expectations read besides is known by its node.
+        let is_other_gateway = |key: &ObjectKey| {
+            let versions = [previous, snapshot].map(|snapshot| {
+                let entry = snapshot.world().store().get(key)?;
+                Some((&entry.object.labels, &entry.projection))
+            });
+            key.kind.is_above_routes() && versions[0] != versions[1]
+        };
         Self {
             states,
             nodes,
-            namespaces,
+            namespaces: is_any(&|key| key.kind.is_namespace()),
+            gateways: is_any(&is_other_gateway),
         }
     }
 }

@@ -139,6 +139,18 @@ impl Assertion {
         self.expectation.reads(ObjectVariable::Namespace) || self.filter.namespaces.is_some()
     }
 
+    /// Whether the result depends on what Gateways say, besides which there are and what is attached to them.
+    pub(super) fn reads_gateways(&self) -> bool {
+        let roots = [&self.filter.gateways, &self.filter.services];
+        let mut roots = roots.into_iter().flatten();
+        self.expectation.reads(ObjectVariable::Gateway) || roots.any(RootFilter::has_labels)
+    }
+
+    /// Whether the result depends on what listeners say.
+    pub(super) fn reads_listeners(&self) -> bool {
+        self.expectation.reads(ObjectVariable::Listener) || !self.filter.hostnames.is_empty()
+    }
+
     /// Compiles an assertion. One that is in a namespace is about the paths of this namespace.
     ///
     /// # Errors

@@ -130,19 +130,15 @@ impl<'a> PathScope<'a> {
             let of_object = exceptions.entry(&exception.object).or_default();
             of_object.push((index, exception));
         }
-        let reads = |variable| assertion.expectation.reads(variable);
-        let filter = &assertion.filter;
-        let roots = [&filter.gateways, &filter.services].into_iter().flatten();
-        let has_labels = roots.into_iter().any(RootFilter::has_labels);
         Self {
             engine,
-            filter,
+            filter: &assertion.filter,
             exceptions,
             needs: Needs {
-                gateway: reads(ObjectVariable::Gateway) || has_labels,
-                listener: reads(ObjectVariable::Listener) || !filter.hostnames.is_empty(),
+                gateway: assertion.reads_gateways(),
+                listener: assertion.reads_listeners(),
                 namespace: assertion.reads_namespaces(),
-                backend: reads(ObjectVariable::Backend),
+                backend: assertion.expectation.reads(ObjectVariable::Backend),
             },
             visibility: (!visibility.is_unrestricted()).then_some(visibility),
         }

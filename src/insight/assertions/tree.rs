@@ -186,7 +186,7 @@ impl CountTree {
             }
             first += engine.trie().size(root);
         }
-        // Changed routes leave copies of what is above them behind.
+        // Changed routes and Gateways leave trie nodes behind.
         if self.links > 2 * self.live + MAX_LEFT {
             self.sweep(roots)?;
         }

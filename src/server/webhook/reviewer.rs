@@ -34,10 +34,10 @@ const MAX_TIME: Duration = Duration::from_millis(1_500);
 const QUEUE: usize = 128;
 /// Maximum number of reviews of one address whose effects are computed or wait for it.
 const PER_ADDRESS: usize = 64;
-/// Number of reviews that may wait until the world of another is read from scratch. Each takes long.
-const REBUILD_QUEUE: usize = 2;
+/// Number of reviews that may take long which may wait until another of these is answered.
+const SLOW_QUEUE: usize = 2;
 /// Maximum number of them of one address.
-const REBUILDS_PER_ADDRESS: usize = 2;
+const SLOW_PER_ADDRESS: usize = 2;
 
 /// Reviews up to this number of bytes are answered at once, which nearly all are.
 pub(super) const SMALL_REVIEW: usize = 128 * 1024;
@@ -50,13 +50,13 @@ pub struct Reviewer {
     /// For reading reviews. Apart from the others, so that a review is read and answered while too many effects are
     /// computed.
     reading: BlockingPool,
-    /// For effects that are computed in place.
+    /// For effects that are computed in place, but for those on all that is below a Gateway.
     pool: BlockingPool,
-    /// For effects that need a world that is read from scratch, so that these do not delay the others.
-    rebuilds: BlockingPool,
+    /// For the other effects, so that these do not delay them: of Gateways, and what needs a world that is read from scratch.
+    slow: BlockingPool,
     /// The turns of larger reviews. They use half of the threads at most, so that they do not delay the others.
     large: Semaphore,
-    /// The reviews in `pool` and in `rebuilds`: one address does not use up the queues.
+    /// The reviews in `pool` and in `slow`: one address does not use up the queues.
     shares: [Arc<AddressShares>; 2],
     /// The kinds that may have an effect, before it is known which profiles there are.
     built_in_kinds: BTreeSet<GroupKind>,
@@ -95,8 +95,8 @@ struct AppliedChange {
 /// What a review is answered with, or what it takes to answer it.
 enum Step {
     Answered(Verdict),
-    /// The world has to be read from scratch.
-    Rebuild(Box<AppliedChange>),
+    /// It may take long.
+    Slow(Box<AppliedChange>),
 }
 
 /// Sees everything, within a time limit.
@@ -115,10 +115,10 @@ impl Reviewer {
             settings,
             reading: BlockingPool::new(threads, CONNECTIONS, MAX_TIME),
             pool: BlockingPool::new(threads, QUEUE, MAX_TIME),
-            rebuilds: BlockingPool::new(1, REBUILD_QUEUE, MAX_TIME),
+            slow: BlockingPool::new(1, SLOW_QUEUE, MAX_TIME),
             large: Semaphore::new((threads / 2).max(1)),
             // The pools bound the number in all.
-            shares: [PER_ADDRESS, REBUILDS_PER_ADDRESS]
+            shares: [PER_ADDRESS, SLOW_PER_ADDRESS]
                 .map(|per_address| AddressShares::new(usize::MAX, per_address)),
             built_in_kinds: built_in_kinds(),
             counters: Arc::default(),
@@ -177,7 +177,7 @@ impl Reviewer {
     }
 
     async fn verdict(self: &Arc<Self>, review: Review, from: ClientAddress) -> Verdict {
-        let [effects, rebuilds] = &self.shares;
+        let [effects, slow] = &self.shares;
         let Some(share) = effects.begin(from) else {
             return Verdict::not_in_time();
         };
@@ -191,16 +191,16 @@ impl Reviewer {
         let step = self.pool.run_within(budget, work).await;
         match step {
             Ok(Step::Answered(verdict)) => verdict,
-            Ok(Step::Rebuild(applied)) => match rebuilds.begin(from) {
-                Some(share) => self.rebuilt(applied, share).await,
+            Ok(Step::Slow(applied)) => match slow.begin(from) {
+                Some(share) => self.slow_step(applied, share).await,
                 None => Verdict::not_in_time(),
             },
             Err(status) => Verdict::failed(&status),
         }
     }
 
-    /// Answers from a world that is read from scratch.
-    async fn rebuilt(
+    /// Answers a review that may take long: from a world that is read from scratch, if that is needed.
+    async fn slow_step(
         self: &Arc<Self>,
         applied: Box<AppliedChange>,
         share: AddressShare,
@@ -215,17 +215,19 @@ impl Reviewer {
                 changed,
                 ..
             } = &*applied;
-            let effect = ChangeEffect::of(snapshot, store.clone(), changed, &within);
+            let in_place = ChangeEffect::in_place(snapshot, store.clone(), changed, &within);
+            let whole = || ChangeEffect::of(snapshot, store.clone(), changed, &within);
+            let effect = in_place.unwrap_or_else(whole);
             match within.0.step() {
                 true => Ok(reviewer.judge(&applied, &effect, &within)),
                 false => Ok(Verdict::not_in_time()),
             }
         };
-        let verdict = self.rebuilds.run_within(budget, work).await;
+        let verdict = self.slow.run_within(budget, work).await;
         verdict.unwrap_or_else(|status| Verdict::failed(&status))
     }
 
-    /// Answers a review, if that needs no world that is read from scratch.
+    /// Answers a review, if that does not take long.
     fn first_step(&self, review: Review, within: &Unrestricted) -> Step {
         let Some(change) = review.change.filter(|_| !review.is_subresource) else {
             return Step::Answered(Verdict::silent());
@@ -256,9 +258,12 @@ impl Reviewer {
             Err(error) => return Step::Answered(Verdict::unknown(&error)),
         };
         let (store, changed) = (applied.store.clone(), &applied.changed);
-        match ChangeEffect::in_place(&applied.snapshot, store, changed, within) {
+        let in_place = || ChangeEffect::in_place(&applied.snapshot, store, changed, within);
+        // The kind of an object can have another name than it has there.
+        let is_slow = applied.changed.keys().any(|key| key.kind.is_above_routes());
+        match (!is_slow).then(in_place).flatten() {
             Some(effect) => Step::Answered(self.judge(&applied, &effect, within)),
-            None => Step::Rebuild(Box::new(applied)),
+            None => Step::Slow(Box::new(applied)),
         }
     }
 

@@ -29,6 +29,9 @@ const MOST: i32 = 10;
 /// The day of the checks.
 const TODAY: Date = date(2026, 6, 1);
 
+/// A random change of a world.
+type Change = fn(&mut WorldHistory) -> (String, Vec<Value>, Vec<Value>);
+
 /// (p) After every change the checker that follows says what a new one says, and what a walk of all paths says, and as many
 /// paths pass and fail as the judge counts. Also returns the number of steps, and of those that were counted anew.
 pub fn followed(world: &World) -> (Vec<String>, u64) {
@@ -40,10 +43,19 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
     let written: Vec<Value> = (0..6)
         .map(|number| assertion(&mut rng, &kinds, number))
         .collect();
-    let with_namespaces = rng.percent(50);
-    let mut way = match with_namespaces {
-        true => WorldHistory::for_namespaces(world),
-        false => WorldHistory::for_routes(world),
+    let (mut way, change_often) = match rng.below(3) {
+        0 => (
+            WorldHistory::for_namespaces(world),
+            WorldHistory::change_namespaces as Change,
+        ),
+        1 => (
+            WorldHistory::for_gateways(world),
+            WorldHistory::change_gateways as Change,
+        ),
+        _ => (
+            WorldHistory::for_routes(world),
+            WorldHistory::change_routes as Change,
+        ),
     };
     way.follow(&written, &[]);
     let mut checker = AssertionChecker::default();
@@ -55,8 +67,8 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
             0 => "the start".to_owned(),
             _ => {
                 let (told, upserts, deletes) = match way.rng.below(4) {
-                    0 | 1 if with_namespaces => way.change_namespaces(),
-                    0 | 2 => way.change(),
+                    0 | 1 => change_often(&mut way),
+                    2 => way.change(),
                     _ => way.change_routes(),
                 };
                 way.follow(&upserts, &deletes);

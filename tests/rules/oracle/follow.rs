@@ -117,6 +117,62 @@ pub fn namespaces(world: &World) -> (Vec<String>, u64, u64) {
     (way.wrong, updates, rebuilds)
 }
 
+/// As [`engine`], where it is mostly Gateways, ListenerSets and classes that change. Also returns the number of changes,
+/// and how many rebuilt the world.
+pub fn gateways(world: &World) -> (Vec<String>, u64, u64) {
+    let mut way = WorldHistory::for_gateways(world);
+    way.check("the start", world.seed);
+    let mut updates = 0;
+    for step in 0..2 * STEPS {
+        let (told, upserts, deletes) = match way.rng.below(8) {
+            0 | 1 => way.change(),
+            2 => way.change_routes(),
+            3 => way.change_namespaces(),
+            _ => way.change_gateways(),
+        };
+        way.compare_effects(&told, &upserts, &deletes);
+        way.follow(&upserts, &deletes);
+        updates += 1;
+        way.check(&format!("step {step}, {told}"), world.seed);
+        if !way.wrong.is_empty() {
+            break;
+        }
+    }
+    let rebuilds = way.snapshot_builder.stats().rebuilds;
+    (way.wrong, updates, rebuilds)
+}
+
+/// As [`engine`], where any of the changes above follow each other, many in each world: only the answers, the trie and
+/// the counts are compared after each, and all else after the last. Also returns the number of changes, and how many rebuilt
+/// the world.
+pub fn all_kinds(world: &World) -> (Vec<String>, u64, u64) {
+    let mut way = WorldHistory::with(world, |rng, documents| {
+        super::namespaces::prepare(rng, documents);
+        super::gateways::prepare_gateways(rng, documents);
+    });
+    let mut updates = 0;
+    let mut told = String::new();
+    for step in 0..20 * STEPS {
+        let (what, upserts, deletes) = match way.rng.below(4) {
+            0 => way.change(),
+            1 => way.change_routes(),
+            2 => way.change_namespaces(),
+            _ => way.change_gateways(),
+        };
+        told = format!("step {step}, {what}");
+        way.follow(&upserts, &deletes);
+        updates += 1;
+        let (ours, full) = way.both();
+        way.check_answers([&ours, &full], &told, world.seed);
+        if !way.wrong.is_empty() {
+            return (way.wrong, updates, 0);
+        }
+    }
+    way.check(&told, world.seed);
+    let rebuilds = way.snapshot_builder.stats().rebuilds;
+    (way.wrong, updates, rebuilds)
+}
+
 /// (j) The effect of a change that is computed in place is that of a world that is read from scratch, and leaves the
 /// snapshot as it is. Also returns the number of changes, and how many of their effects were computed in place.
 pub fn effects(world: &World) -> (Vec<String>, u64, u64) {
@@ -192,6 +248,11 @@ impl WorldHistory {
     /// As [`WorldHistory::start`], of a world in which much goes by namespaces.
     pub fn for_namespaces(world: &World) -> Self {
         Self::with(world, super::namespaces::prepare)
+    }
+
+    /// As [`WorldHistory::start`], of a world with many Gateways and ListenerSets.
+    pub fn for_gateways(world: &World) -> Self {
+        Self::with(world, super::gateways::prepare)
     }
 
     fn with(world: &World, prepare: fn(&mut Rng, &mut Vec<Value>)) -> Self {
@@ -355,6 +416,58 @@ impl WorldHistory {
         (told.join(", "), upserts, deletes)
     }
 
+    /// A random change of Gateways, ListenerSets and classes, as [`WorldHistory::change`].
+    pub fn change_gateways(&mut self) -> (String, Vec<Value>, Vec<Value>) {
+        use super::gateways;
+        let many = if self.rng.percent(25) { 4 } else { 1 };
+        let (mut told, mut upserts, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..many {
+            let of_kind = |all: &[Value]| -> Vec<usize> {
+                let all = all.iter().enumerate();
+                let all = all.filter(|(_, document)| gateways::is_one(document));
+                all.map(|(at, _)| at).collect()
+            };
+            let (present, absent) = (of_kind(&self.present), of_kind(&self.absent));
+            match self.rng.below(12) {
+                0..=1 if !absent.is_empty() => {
+                    let document = self.absent.swap_remove(self.rng.choose(&absent));
+                    told.push(format!("comes {}", name(&document)));
+                    self.present.push(document.clone());
+                    upserts.push(document);
+                }
+                _ if present.is_empty() => {}
+                0..=2 => {
+                    let document = self.present.swap_remove(self.rng.choose(&present));
+                    told.push(format!("goes {}", name(&document)));
+                    self.absent.push(document.clone());
+                    deletes.push(document);
+                }
+                3 => {
+                    let original = self.present[self.rng.choose(&present)].clone();
+                    let document = gateways::copied(&mut self.rng, &original, number);
+                    let is_same = |d: &Value| name(d) == name(&document);
+                    self.present.retain(|d| !is_same(d));
+                    self.absent.retain(|d| !is_same(d));
+                    told.push(format!("like another {}", name(&document)));
+                    self.present.push(document.clone());
+                    upserts.push(document);
+                }
+                _ => {
+                    let at = self.rng.choose(&present);
+                    let mut document = self.present[at].clone();
+                    let how = gateways::edit(&mut self.rng, &mut document, &self.present);
+                    told.push(format!("{how} {}", name(&document)));
+                    self.present[at] = document.clone();
+                    upserts.push(document);
+                }
+            }
+        }
+        let is_there = |document: &Value| self.present.iter().any(|p| name(p) == name(document));
+        deletes.retain(|gone| !is_there(gone));
+        upserts.retain(|new| is_there(new));
+        (told.join(", "), upserts, deletes)
+    }
+
     /// A random change of Namespaces and of what they exist by, as [`WorldHistory::change`].
     pub fn change_namespaces(&mut self) -> (String, Vec<Value>, Vec<Value>) {
         use super::namespaces;
@@ -464,7 +577,8 @@ impl WorldHistory {
                     return "a rule less in";
                 }
                 if let Some(listeners) = document["spec"]["listeners"].as_array_mut() {
-                    listeners.rotate_left(1);
+                    let by = 1.min(listeners.len());
+                    listeners.rotate_left(by);
                     return "listeners turned in";
                 }
                 "nothing to"
@@ -531,10 +645,36 @@ impl WorldHistory {
         "rules of"
     }
 
-    /// Holds the engine's answers against those of a world read from scratch.
-    fn check(&mut self, step: &str, seed: u64) {
+    /// The snapshot of the engine, and that of a world read from scratch.
+    fn both(&mut self) -> (Snapshot, Snapshot) {
         let ours = self.snapshot_builder.snapshot(version());
         let full = Snapshot::build(Entail::from_store(self.store.clone(), &SHIPPED), version());
+        (ours, full)
+    }
+
+    /// Holds the engine's answers, and what questions come to, against those of a world read from scratch.
+    fn check(&mut self, step: &str, seed: u64) {
+        let (ours, full) = self.both();
+        self.check_answers([&ours, &full], step, seed);
+        let mut wrong = Vec::new();
+        for found in super::paths::differences(ours.engine()) {
+            wrong.push(format!("seed {seed}, {step}: {found}"));
+        }
+        for (ours, full) in replies(&ours).into_iter().zip(replies(&full)) {
+            if ours != full {
+                wrong.push(format!("seed {seed}, {step}: {ours}\nand not {full}"));
+            }
+        }
+        for path in resolved_differently(&ours, &full) {
+            wrong.push(format!(
+                "seed {seed}, {step}: {path} is resolved differently"
+            ));
+        }
+        self.wrong.extend(wrong);
+    }
+
+    /// Holds the answers, the trie and the counts of two snapshots against each other.
+    fn check_answers(&mut self, [ours, full]: [&Snapshot; 2], step: &str, seed: u64) {
         let mut wrong = Vec::new();
         let mut now = BTreeMap::new();
         full.world().topology().visit(&mut |name, _| {
@@ -542,7 +682,7 @@ impl WorldHistory {
                 let body = snapshot.look_up(&PathName::parse(name).unwrap());
                 body.map(|body| snapshot.reply(body).result)
             };
-            let (said, expected) = (bytes(&ours), bytes(&full));
+            let (said, expected) = (bytes(ours), bytes(full));
             if said != expected {
                 wrong.push(format!("seed {seed}, {step}: another answer on {name}"));
             }
@@ -560,31 +700,18 @@ impl WorldHistory {
                 let path = PathName::parse(gone).unwrap();
                 snapshot.look_up(&path).is_some()
             };
-            if is_there(&ours) != is_there(&full) {
+            if is_there(ours) != is_there(full) {
                 wrong.push(format!("seed {seed}, {step}: {gone} is still there"));
             }
         }
         for found in order_and_counts(ours.engine().trie()) {
             wrong.push(format!("seed {seed}, {step}: {found}"));
         }
-        for found in super::paths::differences(ours.engine()) {
-            wrong.push(format!("seed {seed}, {step}: {found}"));
-        }
-        for (ours, full) in replies(&ours).into_iter().zip(replies(&full)) {
-            if ours != full {
-                wrong.push(format!("seed {seed}, {step}: {ours}\nand not {full}"));
-            }
-        }
-        for path in resolved_differently(&ours, &full) {
-            wrong.push(format!(
-                "seed {seed}, {step}: {path} is resolved differently"
-            ));
-        }
         let known = self.paths.keys();
-        for found in other_reasons(&ours, &full, known, |path| now.contains_key(path)) {
+        for found in other_reasons(ours, full, known, |path| now.contains_key(path)) {
             wrong.push(format!("seed {seed}, {step}: {found}"));
         }
-        if let Some(counts) = other_counts(&ours, &full, now.len()) {
+        if let Some(counts) = other_counts(ours, full, now.len()) {
             wrong.push(format!("seed {seed}, {step}: counts {counts}"));
         }
         self.paths = now;

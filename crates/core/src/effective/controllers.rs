@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::{PolicyKind, World};
 use crate::model::{GroupKind, Str, did_you_mean};
 use crate::profile::{
     Profile, ProfileError, ProfileOrigin, built_in, is_routing_filter, matches_pattern,
     routing_filters,
 };
-use crate::routing::Dialect;
+use crate::routing::{Dialect, ListenerIsolation, StreamRoutes};
 use crate::store::{ControllerAlias, ProfileRegistry, ProfileSources, Store};
-use crate::topology::{RootController, RootKind, Topology};
+use crate::topology::{RootController, RootKind, RoutingTraits, Topology};
 
 /// Whether a kind acts on the paths of a root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -266,6 +268,24 @@ impl Controllers {
                 })
     }
 
+    /// What a controller does with routes that others do not.
+    pub(super) fn routing_traits<'p>(
+        &self,
+        mut profiles: impl Iterator<Item = &'p Arc<Profile>>,
+        controller: &RootController,
+    ) -> RoutingTraits {
+        let dialect = Dialect::of_controller(self.identities(controller));
+        RoutingTraits {
+            isolates_hostnames: dialect.listener_isolation == ListenerIsolation::EqualHostnames,
+            serves_one_stream_route: dialect.stream_routes == StreamRoutes::OldestAlone,
+            // Few profiles have delegation, and activity is found by the patterns of all.
+            delegates: profiles.any(|profile| {
+                let activity = || self.activity(profile, RootKind::Gateway, controller);
+                profile.delegation.is_some() && activity().is_active()
+            }),
+        }
+    }
+
     /// Whether a kind acts, or may act, on the paths of some root.
     pub(super) fn may_act(&self, profile: &Profile, topology: &Topology) -> bool {
         let mut roots = topology.root_controllers();
@@ -284,6 +304,30 @@ impl Controllers {
 }
 
 impl World {
+    /// What a controller does with routes that others do not.
+    pub(crate) fn routing_traits(&self, controller: &RootController) -> RoutingTraits {
+        let profiles = self.kinds.iter().map(|kind| &kind.profile);
+        self.controllers.routing_traits(profiles, controller)
+    }
+
+    /// Whether another kind of filters is a part of routing at all roots of a later topology: it is no kind of the world
+    /// (specification 2.7).
+    pub(crate) fn has_other_routing_filters(&self, now: &Topology) -> bool {
+        let roots = [&*self.topology, now].map(|topology| {
+            let roots = topology.root_controllers();
+            roots.collect::<HashSet<(RootKind, RootController)>>()
+        });
+        let acts = |kind: &GroupKind, roots: &HashSet<(RootKind, RootController)>| {
+            let mut roots = roots.iter();
+            roots.any(|(root, controller)| {
+                *root != RootKind::Gateway || !self.controllers.routes_by(kind, controller)
+            })
+        };
+        let [before, now] = &roots;
+        let mut filters = routing_filters().iter().flatten();
+        before != now && filters.any(|filter| acts(&filter.kind, before) != acts(&filter.kind, now))
+    }
+
     /// The `controllerName` of a GatewayClass, if no profile lists it, no alias says what it is, and no configured profile
     /// is for policies of any controller (specification 2.6).
     pub fn unlisted_controller(&self, class: &str) -> Option<&Str> {

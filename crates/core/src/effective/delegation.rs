@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{AttachmentChain, NodePolicies, PolicyKind, World};
 use crate::attach::AttachmentGroup;
-use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Outcome, groups};
+use crate::model::{Level, NodeKey, ObjectKey, Outcome};
 use crate::profile::{DelegationPreference, EffectiveTarget, TargetKinds};
 use crate::topology::delegation::DelegationId;
 use crate::topology::{NodeId, PathStep, RootController, RootKind, Topology};
@@ -103,7 +103,7 @@ impl PolicyKind {
             EffectiveTarget::Target => match &self.profile.targets {
                 TargetKinds::Any { .. } => true,
                 TargetKinds::Listed(list) => {
-                    list.iter().any(|target| !is_above_routes(&target.kind))
+                    list.iter().any(|target| !target.kind.is_above_routes())
                 }
             },
         }
@@ -147,12 +147,6 @@ impl PolicyKind {
         });
         nodes.filter(|node| self.nodes.get(node).is_some_and(NodePolicies::has_valid))
     }
-}
-
-/// Whether objects of a kind are above all Routes of a path.
-fn is_above_routes(kind: &GroupKind) -> bool {
-    let gateway_api = ["GatewayClass", "Gateway", "ListenerSet"];
-    &*kind.group == groups::GATEWAY && gateway_api.contains(&&*kind.kind)
 }
 
 impl NodePolicies {

@@ -39,6 +39,7 @@ pub use controllers::{Activity, Controllers, UnknownController};
 pub use explain::{AttachedPolicy, NodeAttachments};
 pub use status::{PolicyStatus, Statuses};
 pub use waypoints::PathRoot;
+pub(crate) use waypoints::WaypointVersions;
 
 use std::sync::{Arc, OnceLock};
 
@@ -54,11 +55,8 @@ use crate::model::{
 use crate::profile::{
     LimitSet, Policy, PolicyClass, Profile, ProfileError, is_routing_filter, read_policy,
 };
-use crate::routing::{Dialect, ListenerIsolation, StreamRoutes};
 use crate::store::{ProfileSources, Store};
-use crate::topology::{
-    NodeId, PathStep, ResolvedPath, RootController, RootKind, RoutingTraits, Topology,
-};
+use crate::topology::{NodeId, PathStep, ResolvedPath, RootController, Topology};
 
 /// The objects of a store, their topology, and the policies of every kind on the nodes that they are
 /// attached to, after conflicts are resolved. A clone shares all data; a later change to either copies
@@ -164,15 +162,7 @@ impl World {
         let controllers = Controllers::read(&mut registry, &store, profiles);
         registry.add_unprofiled(&store);
         let traits_of = |controller: &RootController| {
-            let dialect = Dialect::of_controller(controllers.identities(controller));
-            RoutingTraits {
-                isolates_hostnames: dialect.listener_isolation == ListenerIsolation::EqualHostnames,
-                serves_one_stream_route: dialect.stream_routes == StreamRoutes::OldestAlone,
-                delegates: registry.profiles.values().any(|profile| {
-                    let activity = controllers.activity(profile, RootKind::Gateway, controller);
-                    profile.delegation.is_some() && activity.is_active()
-                }),
-            }
+            controllers.routing_traits(registry.profiles.values(), controller)
         };
         let mut topology = Topology::build(&store, &traits_of);
         topology.add_node(NodeKey::root());

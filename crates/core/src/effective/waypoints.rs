@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::{Activity, Controllers, PolicyKind, UnknownController, World};
 use crate::model::{
@@ -100,6 +100,15 @@ struct Source<'s> {
     without_class: Option<&'s Str>,
 }
 
+/// What waypoints were read from before a change, and what they are read from now.
+pub(crate) struct WaypointVersions<'w> {
+    world: &'w World,
+    before: &'w Store,
+    /// With the namespaces of now.
+    topology: Topology,
+    settings: Vec<(&'w Profile, &'w Waypoints)>,
+}
+
 /// What the waypoint of a Service means for a kind, apart from the policies that are attached to the waypoint.
 #[derive(PartialEq)]
 struct WaypointEffect {
@@ -151,41 +160,62 @@ pub(super) fn services_behind_waypoints<'p>(
     }
 }
 
-impl World {
-    /// Whether a Service in some namespaces has another waypoint than in a store before, to which the topology belongs.
-    pub(crate) fn has_other_waypoints(&self, before: &Store, namespaces: &BTreeSet<Str>) -> bool {
-        let kinds = self.kinds().iter();
-        let settings: Vec<(&Profile, &Waypoints)> = distinct_settings(kinds.map(|k| &k.profile));
+impl<'w> WaypointVersions<'w> {
+    /// Those of a world with the topology before, of which some namespaces changed; `None` if no kind has waypoints.
+    pub(crate) fn of(
+        world: &'w World,
+        before: &'w Store,
+        namespaces: &BTreeSet<Str>,
+    ) -> Option<Self> {
+        let kinds = world.kinds().iter();
+        let settings = distinct_settings(kinds.map(|kind| &kind.profile));
         if settings.is_empty() {
-            return false;
+            return None;
         }
-        let mut topology = self.topology.as_ref().clone();
-        topology.change_namespaces(&self.store, namespaces);
-        let source = self.waypoint_source(None);
-        let sources = [
-            Source {
-                store: before,
-                ..source
-            },
-            Source {
-                topology: &topology,
-                ..source
-            },
-        ];
+        let mut topology = world.topology.as_ref().clone();
+        topology.change_namespaces(&world.store, namespaces);
+        Some(Self {
+            world,
+            before,
+            topology,
+            settings,
+        })
+    }
+
+    fn sources(&self) -> [Source<'_>; 2] {
+        let source = self.world.waypoint_source(None);
+        let (store, topology) = (self.before, &self.topology);
+        [Source { store, ..source }, Source { topology, ..source }]
+    }
+
+    /// Whether a Service in some namespaces has another waypoint than before.
+    pub(crate) fn differ_in(&self, namespaces: &BTreeSet<Str>) -> bool {
         let kind = GroupKind::service();
         namespaces.iter().any(|namespace| {
-            let services = before.of_kind_in(&kind, namespace);
-            let mut services = services.chain(self.store.of_kind_in(&kind, namespace));
+            let services = self.before.of_kind_in(&kind, namespace);
+            let mut services = services.chain(self.world.store.of_kind_in(&kind, namespace));
             services.any(|(name, _)| {
                 let service = (namespace.clone(), name.clone());
-                settings.iter().any(|(profile, waypoints)| {
-                    let found = sources.map(|source| source.waypoint(profile, waypoints, &service));
-                    found[0] != found[1]
+                self.settings.iter().any(|(profile, waypoints)| {
+                    let [before, now] = self
+                        .sources()
+                        .map(|source| source.waypoint(profile, waypoints, &service));
+                    before != now
                 })
             })
         })
     }
 
+    /// Whether labels name one of some Gateways as the waypoint of a Service or as its canary, before or now.
+    pub(crate) fn name_any(&self, gateways: &BTreeSet<NamespacedName>) -> bool {
+        self.sources().into_iter().any(|source| {
+            let mut settings = self.settings.iter();
+            settings.any(|(_, waypoints)| source.names_any(waypoints, gateways))
+        })
+    }
+}
+
+impl World {
     /// Whether a Service has a waypoint of some kind, or it is not known if it has.
     pub(crate) fn has_waypoint(&self, service: &NamespacedName) -> bool {
         let source = self.waypoint_source(None);
@@ -294,6 +324,25 @@ impl<'s> Source<'s> {
             // Without a canary that serves Services, all requests go through the waypoint.
             Some(Waypoint::Absent(_)) | None => found,
         }
+    }
+
+    /// Whether labels name one of some Gateways as the waypoint of a Service, or as its canary.
+    fn names_any(self, waypoints: &Waypoints, gateways: &BTreeSet<NamespacedName>) -> bool {
+        let has_label = |labels: &MetadataMap| labels.get(&waypoints.label.name).is_some();
+        let namespaces = self.topology.labels.iter();
+        let namespaces = namespaces.filter(|(_, labels)| has_label(labels));
+        let namespaces: HashSet<&Str> = namespaces.map(|(name, _)| name).collect();
+        let kind = GroupKind::service();
+        let services = self.store.of_kind(&kind);
+        let mut services = services.filter(|((namespace, _), entry)| {
+            namespaces.contains(*namespace) || has_label(&entry.object.labels)
+        });
+        services.any(|((namespace, name), _)| {
+            let service = (namespace.clone(), name.clone());
+            let named = self.named_gateways(waypoints, &service).into_iter();
+            let mut names = named.flat_map(|(name, canary)| canary.into_iter().chain([name]));
+            names.any(|name| gateways.contains(&name))
+        })
     }
 
     /// The Gateway that labels name as the waypoint of a Service, and another one that takes a part of its requests;

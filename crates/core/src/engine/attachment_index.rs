@@ -10,7 +10,7 @@ use rpds::RedBlackTreeSetSync;
 
 use crate::attach::{AttachmentGroup, FilterReferences, PolicyAttachment};
 use crate::effective::PolicyKind;
-use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal, Str};
+use crate::model::{FewList, LayeredMap, NodeKey, ObjectKey, OrInternal, Str, groups};
 use crate::profile::{Policy, PolicyClass, Reference, ReferenceTarget, SameTarget};
 use crate::store::Store;
 
@@ -214,7 +214,8 @@ fn targets(policy: &Policy) -> BTreeSet<ObjectKey> {
             return None;
         };
         let namespace = reference.namespace.as_ref();
-        let namespace = match reference.kind.is_namespace() {
+        let kind = &reference.kind;
+        let namespace = match kind.is_namespace() || kind.is(groups::GATEWAY, "GatewayClass") {
             true => Str::default(),
             false => namespace.unwrap_or(&policy.key.namespace).clone(),
         };

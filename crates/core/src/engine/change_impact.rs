@@ -21,6 +21,8 @@ pub(super) struct ChangeImpact {
     pub(super) services: BTreeSet<ObjectKey>,
     /// The namespaces that may have come, gone or have other labels.
     pub(super) namespaces: BTreeSet<Str>,
+    /// The GatewayClasses, Gateways and ListenerSets that changed, or that may be admitted otherwise.
+    pub(super) gateways: BTreeSet<ObjectKey>,
     /// The changed objects that can be nodes of paths. The answers there may depend on their fields.
     pub(super) objects: BTreeSet<ObjectKey>,
 }
@@ -37,6 +39,7 @@ impl ChangeImpact {
         self.routes.extend(other.routes);
         self.services.extend(other.services);
         self.namespaces.extend(other.namespaces);
+        self.gateways.extend(other.gateways);
         self.objects.extend(other.objects);
     }
 
@@ -121,8 +124,8 @@ impl Engine {
         Some(impact)
     }
 
-    /// Adds what a changed route, Service, Namespace or ReferenceGrant affects, if the paths of single routes can be
-    /// changed for it. Returns whether the object is one of these; `None` if the world must be rebuilt.
+    /// Adds what a changed object affects that paths go through or depend on, if the paths of single routes can be changed
+    /// for it. Returns whether the object is one of these; `None` if the world must be rebuilt.
     fn patches(
         &self,
         key: &ObjectKey,
@@ -146,10 +149,16 @@ impl Engine {
         } else if key.kind.is(groups::GATEWAY, "ReferenceGrant") {
             self.has_same_own_fields(versions).then_some(())?;
             self.follow_grant(key, versions, impact);
+        } else if key.kind.is_above_routes() {
+            self.has_same_own_fields(versions).then_some(())?;
+            self.add_gateway(key, versions, impact);
         } else {
             return Some(false);
         }
-        impact.objects.insert(key.clone());
+        // Of Gateways, answers below them depend on annotations alone: their own fields are the same.
+        if !key.kind.is_above_routes() || self.has_other_annotations(versions) {
+            impact.objects.insert(key.clone());
+        }
         impact.add_policies(self.policies_targeting(key));
         let labels = [versions.0, versions.1].into_iter().flatten();
         let labels = labels.map(|version| &version.object.labels);
@@ -183,6 +192,15 @@ impl Engine {
         self.world().topology().is_backend_only(key)
             && !self.world().has_waypoint(&name)
             && self.has_same_own_fields(versions)
+    }
+
+    /// Whether two versions of an object have other annotations that profiles read.
+    fn has_other_annotations(&self, versions: Versions<'_>) -> bool {
+        let (Some(before), Some(now)) = versions else {
+            return true;
+        };
+        let mut kinds = self.world().kinds().iter();
+        kinds.any(|kind| !same_annotation(&kind.profile, before, now))
     }
 
     fn has_same_own_fields(&self, versions: Versions<'_>) -> bool {

@@ -12,8 +12,11 @@ use crate::attach::AttachmentGroup;
 use crate::effective::delegation::DelegatedNodes;
 use crate::effective::{NodePolicies, PathRoot, PolicyKind, World};
 use crate::model::{ChunkedVec, IndexVec, InternalError, Level, NodeKey, OrInternal, Str};
+use crate::profile::CrossNamespace;
 use crate::topology::delegation::DelegationId;
-use crate::topology::{NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot};
+use crate::topology::{
+    ListenerPatch, NodeId, PathStep, PathTrie, RootKind, TrieNode, TrieNodeId, TrieRoot,
+};
 
 /// The effects of a trie node on all kinds. Nodes with equal symbols lead to the same next state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,15 @@ pub(super) struct Symbol {
 }
 
 impl Symbol {
+    /// The symbol of a node without effects.
+    fn plain(level: Level) -> Self {
+        Self {
+            root: None,
+            steps: vec![(level, Vec::new())],
+            delegates_only: false,
+        }
+    }
+
     /// The level of a node without effects; `None` for any other symbol.
     pub(super) fn plain_level(&self) -> Option<Level> {
         match (&self.root, &*self.steps) {
@@ -52,7 +64,8 @@ pub(super) struct AutomatonBuilder<'w> {
     world: &'w World,
     root: Option<NodeId>,
     /// Whether some policy is for the clients of one namespace; otherwise states ignore the client.
-    has_clients: bool,
+    /// Only roots have clients: it is found out for the first one.
+    has_clients: Option<bool>,
     /// The symbols that are new, by number.
     symbols: HashMap<u32, Arc<Symbol>, FxBuildHasher>,
     /// By node and level, and whether the node delegates.
@@ -81,12 +94,9 @@ impl Automaton {
             let symbol = builder.symbol(trie.node(id)?, true);
             builder.transitions.symbols.set(id.index(), symbol);
         }
-        for (id, reference) in trie.references() {
-            let symbol = builder.backend_symbol(trie.node(id)?, reference);
-            builder.transitions.symbols.set(id.index(), symbol);
-        }
-        for (id, root) in trie.roots() {
-            let symbol = builder.root_symbol(trie.node(id)?, root);
+        let references = trie.references().map(|(id, _)| id);
+        for id in references.chain(trie.roots().map(|(id, _)| id)) {
+            let symbol = builder.symbol_of(trie, id)?;
             builder.transitions.symbols.set(id.index(), symbol);
         }
         builder.explore(trie)?;
@@ -177,17 +187,11 @@ impl<'w> AutomatonBuilder<'w> {
 
     /// Adds to an automaton, of which the index is given.
     pub(super) fn on(world: &'w World, automaton: Automaton, index: StateIndex) -> Self {
-        let clients = |kind: &PolicyKind| {
-            let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
-            groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
-        };
-        let is_new = automaton.states.is_empty();
         let kinds = automaton.chain_states.iter().enumerate();
         let active = kinds.filter(|(_, chain_states)| chain_states.is_some());
         Self {
             root: world.topology().node(&NodeKey::root()),
-            // Only the symbols of roots have clients.
-            has_clients: is_new && world.kinds().iter().any(|kind| clients(kind)),
+            has_clients: None,
             world,
             symbols: HashMap::default(),
             by_node: HashMap::new(),
@@ -207,7 +211,7 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     /// The symbol of a node; `delegates` for rules that delegate below Gateways whose controllers follow that.
-    pub(super) fn symbol(&mut self, node: &TrieNode, delegates: bool) -> u32 {
+    fn symbol(&mut self, node: &TrieNode, delegates: bool) -> u32 {
         let key = (node.node, node.level, delegates);
         if let Some(&existing) = self.by_node.get(&key) {
             return existing;
@@ -226,32 +230,48 @@ impl<'w> AutomatonBuilder<'w> {
         symbol
     }
 
-    /// The symbol of a backend whose backendRefs have filters.
-    pub(super) fn backend_symbol(&mut self, node: &TrieNode, reference: NodeId) -> u32 {
-        let nodes = [reference, node.node].into_iter();
+    /// The symbol of a trie node that is no rule which delegates.
+    pub(super) fn symbol_of(
+        &mut self,
+        trie: &PathTrie,
+        id: TrieNodeId,
+    ) -> Result<u32, InternalError> {
+        if trie.reference(id).is_none() && trie.root(id).is_none() {
+            return Ok(self.symbol(trie.node(id)?, false));
+        }
+        let content = self.content(trie, id)?;
+        Ok(self.intern(content))
+    }
+
+    /// The effects of a trie node that is no rule which delegates.
+    fn content(&mut self, trie: &PathTrie, id: TrieNodeId) -> Result<Symbol, InternalError> {
+        let node = trie.node(id)?;
+        if let Some(root) = trie.root(id) {
+            return Ok(self.root_content(node, root));
+        }
+        let nodes = trie.reference(id).into_iter().chain([node.node]);
         let steps = nodes.map(|id| (node.level, self.effects(id, node.level, RootKind::Gateway)));
-        let steps = steps.collect();
-        self.intern(Symbol {
+        Ok(Symbol {
             root: None,
-            steps,
+            steps: steps.collect(),
             delegates_only: false,
         })
     }
 
-    pub(super) fn root_symbol(&mut self, node: &TrieNode, root: &TrieRoot) -> u32 {
+    fn root_content(&mut self, node: &TrieNode, root: &TrieRoot) -> Symbol {
         let path_root = PathRoot::of(node, root);
         let mut steps = self.steps_above(path_root);
         let effects = self.effects(node.node, node.level, root.kind);
         steps.push((node.level, effects));
+        let client = match self.has_clients() {
+            true => root.client.clone(),
+            false => Str::default(),
+        };
         let kinds = self.active_kinds();
-        let symbol = Symbol {
+        Symbol {
             root: Some(RootSymbol {
                 kind: root.kind,
-                client: if self.has_clients {
-                    root.client.clone()
-                } else {
-                    Str::default()
-                },
+                client,
                 starts: kinds
                     .map(|(_, kind)| ChainStart {
                         activity: self.world.activity(kind, path_root),
@@ -262,8 +282,20 @@ impl<'w> AutomatonBuilder<'w> {
             }),
             steps,
             delegates_only: false,
-        };
-        self.intern(symbol)
+        }
+    }
+
+    /// Whether some policy is for the clients of one namespace.
+    fn has_clients(&mut self) -> bool {
+        let world = self.world;
+        *self.has_clients.get_or_insert_with(|| {
+            let kinds = world.kinds().iter();
+            let mut kinds = kinds.filter(|k| k.profile.cross_namespace == CrossNamespace::Clients);
+            kinds.any(|kind| {
+                let mut groups = kind.nodes.values().flat_map(NodePolicies::all_groups);
+                groups.any(|g| matches!(g, AttachmentGroup::Clients(_)))
+            })
+        })
     }
 
     /// The kinds with attached policies.
@@ -371,8 +403,57 @@ impl<'w> AutomatonBuilder<'w> {
         Ok(())
     }
 
+    /// The state at the end of a list of trie nodes from a root on.
+    pub(super) fn state_after(
+        &mut self,
+        trie: &PathTrie,
+        path: &[TrieNodeId],
+    ) -> Result<StateId, InternalError> {
+        let mut nodes = path.iter();
+        nodes.try_fold(0, |state, &node| self.step(trie, state, node))
+    }
+
+    /// Follows a listener that changed: attaches the routes that it has now. Returns those to detach, each with the state
+    /// of the listener before.
+    pub(super) fn follow_listener(
+        &mut self,
+        trie: &PathTrie,
+        listener: &ListenerPatch,
+    ) -> Result<Vec<(StateId, TrieNodeId)>, InternalError> {
+        let mut states = [None, None];
+        for (state, path) in states.iter_mut().zip([&listener.before, &listener.now]) {
+            *state = match path {
+                Some(path) => Some(self.state_after(trie, path)?),
+                None => None,
+            };
+        }
+        let [before, now] = states;
+        let mut attached: Vec<TrieNodeId> = listener.routes.iter().filter_map(|r| r.1).collect();
+        let mut detached: Vec<TrieNodeId> = listener.routes.iter().filter_map(|r| r.0).collect();
+        // In another state, all routes continue otherwise.
+        if before != now
+            && let Some(id) = listener.now.as_ref().and_then(|path| path.last())
+        {
+            let new: HashSet<TrieNodeId> = attached.iter().copied().collect();
+            let all = trie.below(trie.node(*id)?);
+            let stay: Vec<TrieNodeId> = all.filter(|route| !new.contains(route)).collect();
+            attached.extend(&stay);
+            detached.extend(stay);
+        }
+        if let Some(state) = now {
+            for route in attached {
+                let known = self.index.class_of(route);
+                let class = known.unwrap_or_else(|| self.index.new_class(route));
+                self.attach(trie, (state, class), route)?;
+            }
+        }
+        // A new listener has no routes before.
+        let before = before.map(|state| detached.into_iter().map(move |route| (state, route)));
+        Ok(before.into_iter().flatten().collect())
+    }
+
     /// Counts the state that paths have at a root, and returns it.
-    pub(super) fn pin_root(&mut self, root: TrieNodeId) -> Result<StateId, InternalError> {
+    fn pin_root(&mut self, root: TrieNodeId) -> Result<StateId, InternalError> {
         let state = self.transition(0, self.transitions.symbol(root)?)?;
         self.index.pin(state);
         Ok(state)
@@ -404,7 +485,7 @@ impl<'w> AutomatonBuilder<'w> {
     }
 
     /// Attaches a route to a listener in a state, and adds the states that its paths reach from there.
-    pub(super) fn attach(
+    fn attach(
         &mut self,
         trie: &PathTrie,
         attached: (StateId, RouteClass),
@@ -416,7 +497,7 @@ impl<'w> AutomatonBuilder<'w> {
         let mut found = Vec::new();
         let mut pending = vec![(attached.0, route)];
         while let Some((above, id)) = pending.pop() {
-            let state = self.transition(above, self.transitions.symbol(id)?)?;
+            let state = self.step(trie, above, id)?;
             found.push(state);
             let below = trie.below(trie.node(id)?);
             pending.extend(below.map(|child| (state, child)));
@@ -457,6 +538,25 @@ impl<'w> AutomatonBuilder<'w> {
         &mut self.index
     }
 
+    /// The state after a trie node; added if it is new.
+    fn step(
+        &mut self,
+        trie: &PathTrie,
+        from: StateId,
+        id: TrieNodeId,
+    ) -> Result<StateId, InternalError> {
+        let symbol = self.transitions.symbol(id)?;
+        // Of symbols of earlier automata only the numbers are kept.
+        if self.transitions.next(from, symbol).is_none() && !self.symbols.contains_key(&symbol) {
+            let content = match self.index.plain_level(symbol) {
+                Some(level) => Symbol::plain(level),
+                None => self.content(trie, id)?,
+            };
+            self.symbols.insert(symbol, Arc::new(content));
+        }
+        self.transition(from, symbol)
+    }
+
     /// The state after a symbol; added if it is new.
     fn transition(&mut self, from: StateId, symbol: u32) -> Result<StateId, InternalError> {
         if let Some(existing) = self.transitions.next(from, symbol) {
@@ -471,7 +571,6 @@ impl<'w> AutomatonBuilder<'w> {
     fn successor(&mut self, from: StateId, symbol: u32) -> Result<State, InternalError> {
         let from = self.automaton.states.get(from as usize);
         let mut state = from.or_internal("a state")?.clone();
-        // Symbols of earlier automata have all their transitions.
         let symbol = self.symbols.get(&symbol);
         let symbol = Symbol::clone(symbol.or_internal("a symbol")?);
         if let Some(root) = symbol.root {

@@ -3,8 +3,9 @@
 //! A changed policy is replaced in its slot. Only its references, the conflicts that it takes part in and
 //! the chain states that contain its nodes are computed again. A changed route, or a Service that routes name, gets new
 //! paths, and only states that these reach are added. A namespace that comes or goes adds or removes its own path, and
-//! its labels, like a ReferenceGrant, change the routes and policies that go by them. Any other change to paths
-//! themselves (Gateways, classes, profiles) rebuilds the world from scratch; answers with the same
+//! its labels, like a ReferenceGrant, change the routes and policies that go by them. A Gateway, a ListenerSet or a class
+//! that changes is read again with all others, and the routes of those that differ are attached again. What decides how
+//! all of it is read (profiles, CRDs) rebuilds the world from scratch; answers with the same
 //! [`AnswerKey`](crate::effective::AnswerKey) can be reused. Tests compare each update with [`World::from_store`].
 
 mod acting;
@@ -15,6 +16,7 @@ mod chain_state;
 mod change_impact;
 mod changed_paths;
 mod explore;
+mod gateways;
 mod grants;
 mod kind_survey;
 mod namespaces;
@@ -201,12 +203,13 @@ impl Engine {
             impact.extend(self.change_impact(key, *difference, &before)?);
         }
         self.follow_namespaces(&before, &mut impact)?;
-        self.update(impact)
+        self.follow_gateways(&before, &impact)?;
+        self.update(&before, impact)
     }
 
     /// Updates the world to what changes have an effect on; `None` if it must be rebuilt.
-    fn update(&mut self, mut impact: ChangeImpact) -> Option<InPlaceUpdate> {
-        let mut patch = self.patch(&impact)?;
+    fn update(&mut self, before: &Store, mut impact: ChangeImpact) -> Option<InPlaceUpdate> {
+        let mut patch = self.patch(before, &impact)?;
         // A backend that is no Service exists because routes name it.
         let nodes = patch.iter();
         for &node in nodes.flat_map(|patch| patch.added.iter().chain(&patch.removed)) {
@@ -394,6 +397,7 @@ impl Engine {
             slots.insert(slot);
             affected.extend(index.attach(kind, slot, policy, attached)?);
         }
+        let was_empty = kind.nodes.is_empty();
         let topology = &*self.paths.world.topology;
         acceptance::extend_to_ports(&kind.profile, topology, &mut affected);
         let members = index.affected_policies(kind, &mut affected);
@@ -406,6 +410,9 @@ impl Engine {
                 replacement.replace((kind, node), policies, &slots, (is_of_child, is_renewed));
             }
         }
+        // Without policies, own fields of objects say nothing, so that states lack them (specification 6.4).
+        replacement.needs_new_states |=
+            was_empty && !kind.nodes.is_empty() && kind.reads_own_fields();
         Some(replacement)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Engine;
 use super::change_impact::ChangeImpact;
+use crate::effective::WaypointVersions;
 use crate::model::{GroupKind, LabelSelector, MetadataMap, ObjectKey, Str, groups};
 use crate::profile::{Reference, ReferenceTarget, SelectorNamespaces};
 use crate::store::{AllowedNamespaces, Listener, Projection, ROUTE_KINDS, Store};
@@ -13,6 +14,14 @@ use crate::topology::PathPatch;
 struct NamespaceLabels<'e> {
     before: Option<&'e MetadataMap>,
     now: Option<MetadataMap>,
+}
+
+/// What may be admitted otherwise because of the labels of namespaces.
+#[derive(Default)]
+struct AdmittedObjects {
+    routes: BTreeSet<ObjectKey>,
+    /// ListenerSets.
+    sets: BTreeSet<ObjectKey>,
 }
 
 impl NamespaceLabels<'_> {
@@ -58,7 +67,8 @@ impl Engine {
             return Some(());
         }
         let (world, now) = (self.world(), self.world().store());
-        if world.has_other_waypoints(before, &impact.namespaces) {
+        let waypoints = WaypointVersions::of(world, before, &impact.namespaces);
+        if waypoints.is_some_and(|waypoints| waypoints.differ_in(&impact.namespaces)) {
             return None;
         }
         let names = impact.namespaces.iter();
@@ -67,10 +77,10 @@ impl Engine {
             now: now.namespace_labels(name),
         });
         let labels: Vec<NamespaceLabels<'_>> = labels.collect();
-        let mut routes: BTreeSet<ObjectKey> = BTreeSet::new();
+        let mut attached = AdmittedObjects::default();
         for (name, labels) in names.zip(&labels) {
             if labels.before != labels.now.as_ref() {
-                routes.extend(routes_to_attach(now, name, labels)?);
+                attached.add(now, name, labels);
             }
         }
         let policies = self.policies_selecting(|reference| {
@@ -78,7 +88,11 @@ impl Engine {
             labels.any(|labels| labels.differ_for_reference(reference))
         });
         let referencing = self.policies_referencing_into(before, &impact.namespaces);
-        impact.routes.extend(routes);
+        for set in &attached.sets {
+            let version = now.get(set);
+            self.add_gateway(set, (version, version), impact);
+        }
+        impact.routes.extend(attached.routes);
         impact.add_policies(policies.into_iter().chain(referencing));
         Some(())
     }
@@ -118,41 +132,42 @@ impl Engine {
     }
 }
 
-/// The routes of a namespace, if listeners admit it that did not or the other way round; `None` if Gateways have other
-/// ListenerSets.
-fn routes_to_attach(
-    store: &Store,
-    name: &Str,
-    labels: &NamespaceLabels<'_>,
-) -> Option<BTreeSet<ObjectKey>> {
-    let set = GroupKind::new(groups::GATEWAY, "ListenerSet");
-    let has_sets = store.of_kind_in(&set, name).next().is_some();
-    let mut is_other = false;
-    for kind in [&GroupKind::gateway(), &set] {
-        for (_, entry) in store.of_kind(kind) {
-            let listeners: &[Listener] = match &entry.projection {
-                Projection::Gateway(gateway) => {
-                    if has_sets && labels.differ_for_admission(&gateway.allowed_listeners) {
-                        return None;
+impl AdmittedObjects {
+    /// Adds the routes of a namespace, if listeners admit it that did not or the other way round, and its ListenerSets, if
+    /// it is so with Gateways.
+    fn add(&mut self, store: &Store, name: &Str, labels: &NamespaceLabels<'_>) {
+        let set = GroupKind::new(groups::GATEWAY, "ListenerSet");
+        let (mut other_sets, mut other_routes) = (false, false);
+        for kind in [&GroupKind::gateway(), &set] {
+            for (_, entry) in store.of_kind(kind) {
+                let listeners: &[Listener] = match &entry.projection {
+                    Projection::Gateway(gateway) => {
+                        other_sets |= labels.differ_for_admission(&gateway.allowed_listeners);
+                        &gateway.listeners
                     }
-                    &gateway.listeners
-                }
-                Projection::ListenerSet(set) => &set.listeners,
-                _ => continue,
-            };
-            let mut listeners = listeners.iter();
-            is_other |= listeners.any(|listener| labels.differ_for_admission(&listener.namespaces));
+                    Projection::ListenerSet(set) => &set.listeners,
+                    _ => continue,
+                };
+                let mut listeners = listeners.iter();
+                other_routes |=
+                    listeners.any(|listener| labels.differ_for_admission(&listener.namespaces));
+            }
+        }
+        let inside = |kind: &GroupKind| {
+            let objects = store.of_kind_in(kind, name);
+            let keys =
+                objects.map(|(own, _)| ObjectKey::new(kind.clone(), name.clone(), own.clone()));
+            keys.collect::<Vec<ObjectKey>>()
+        };
+        if other_sets {
+            self.sets.extend(inside(&set));
+        }
+        if other_routes {
+            let standard = ROUTE_KINDS.iter();
+            let standard = standard.map(|row| GroupKind::new(groups::GATEWAY, row.kind));
+            self.routes.extend(standard.flat_map(|kind| inside(&kind)));
+            let declared = store.declared_route_kinds();
+            self.routes.extend(declared.flat_map(inside));
         }
     }
-    let mut found = BTreeSet::new();
-    let mut add = |kind: &GroupKind| {
-        let inside = store.of_kind_in(kind, name).map(|(route, _)| route.clone());
-        found.extend(inside.map(|route| ObjectKey::new(kind.clone(), name.clone(), route)));
-    };
-    if is_other {
-        let standard = ROUTE_KINDS.iter();
-        standard.for_each(|row| add(&GroupKind::new(groups::GATEWAY, row.kind)));
-        store.declared_route_kinds().for_each(add);
-    }
-    Some(found)
 }

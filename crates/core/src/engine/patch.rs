@@ -1,4 +1,4 @@
-//! Changes the paths of single routes and namespaces in a world, without finding those of others again.
+//! Changes the paths of single routes, Gateways and namespaces in a world, without finding those of others again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::Engine;
-use super::automaton::Automaton;
+use super::automaton::{Automaton, StateId};
 use super::change_impact::ChangeImpact;
 use super::explore::AutomatonBuilder;
 use super::state_index::ReachedStates;
 use crate::model::{
-    Id, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Section, Str, groups,
+    Id, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Section, groups,
 };
-use crate::store::{Projection, route_kind};
-use crate::topology::{NodeId, PathPatch, TrieNodeId};
+use crate::store::{Projection, Store, route_kind};
+use crate::topology::{NodeId, PathChanges, PathPatch, RootController, TrieNodeId};
 
 /// As many routes can change at once, and a part of all.
 const MAX_ROUTES: usize = 64;
@@ -22,17 +22,30 @@ const MAX_ROUTES: usize = 64;
 const MAX_LEFT: usize = 4_096;
 
 impl Engine {
-    /// Changes the paths of the routes that changes affect, and puts the later topology in its place; `None` if the
-    /// world must be rebuilt. The trie and the automaton follow later.
-    pub(super) fn patch(&mut self, impact: &ChangeImpact) -> Option<Option<PathPatch>> {
+    /// Changes the paths of the routes and Gateways that changes affect, and puts the later topology in its place; `None`
+    /// if the world must be rebuilt. The trie and the automaton follow later.
+    pub(super) fn patch(
+        &mut self,
+        before: &Store,
+        impact: &ChangeImpact,
+    ) -> Option<Option<PathPatch>> {
         let mut routes = impact.routes.clone();
         if !impact.services.is_empty() {
             routes.extend(self.routes_naming(&impact.services)?);
         }
-        if routes.is_empty() && impact.namespaces.is_empty() {
+        if routes.is_empty() && impact.namespaces.is_empty() && impact.gateways.is_empty() {
             return Some(None);
         }
-        let patch = self.patch_routes(&routes, &impact.namespaces)?;
+        let patch = self.patch_paths(PathChanges {
+            before,
+            now: self.world().store(),
+            routes: &routes,
+            namespaces: &impact.namespaces,
+            gateways: &impact.gateways,
+        })?;
+        if !impact.gateways.is_empty() && self.world().has_other_routing_filters(&patch.topology) {
+            return None;
+        }
         if let Some(of_backends) = &mut self.routes_of_backends {
             for change in &patch.routes {
                 let backends = change.before.iter().flat_map(|before| before.backends());
@@ -80,32 +93,29 @@ impl Engine {
         if !entries.all(|(key, entry)| self.patches_route(key, (entry, entry))) {
             return None;
         }
-        let mut patch = self.patch_routes(&routes, &BTreeSet::new())?;
+        let mut patch = self.patch_paths(PathChanges {
+            before: store,
+            now: store,
+            routes: &routes,
+            namespaces: &BTreeSet::new(),
+            gateways: &BTreeSet::new(),
+        })?;
         if patch.changes_trie() {
             self.paths.trie = Arc::new(std::mem::take(&mut patch.trie));
         }
         Some(patch)
     }
 
-    /// A later version of the topology and the trie, in which some routes and namespaces are as in the store; `None` if
-    /// that needs a build from scratch.
-    fn patch_routes(
-        &self,
-        routes: &BTreeSet<ObjectKey>,
-        namespaces: &BTreeSet<Str>,
-    ) -> Option<PathPatch> {
-        let (topology, store) = (self.world().topology(), self.world().store());
+    /// A later version of the topology and the trie, in which what changes is as in the store; `None` if that needs a build
+    /// from scratch.
+    fn patch_paths(&self, changes: PathChanges<'_>) -> Option<PathPatch> {
+        let topology = self.world().topology();
         let (all, _) = topology.routes.counts();
-        if routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
+        if changes.routes.len() > MAX_ROUTES + all / 64 || self.is_sparse() {
             return None;
         }
-        let mut known = routes
-            .iter()
-            .filter_map(|key| Some((key, store.route(key)?)));
-        if !known.all(|(key, route)| topology.can_patch_route(store, key, route)) {
-            return None;
-        }
-        topology.patched(&self.paths.trie, store, routes, namespaces)
+        let traits_of = |controller: &RootController| self.world().routing_traits(controller);
+        topology.patched(&self.paths.trie, &changes, &traits_of)
     }
 
     /// Whether more is left behind by changes than is in use.
@@ -151,11 +161,12 @@ impl Engine {
             return HashSet::new();
         };
         let services = self.nodes_of(&impact.services, None);
-        let of_routes = patch.of_routes.iter().copied();
-        of_routes
-            .chain(patch.added.iter().copied())
-            .chain(services)
-            .collect()
+        // A ListenerSet can also be the backend of routes that stay.
+        let is_listener = |node: &&NodeId| patch.topology.key(**node).section.is_some();
+        let listeners = patch.of_gateways.iter().filter(is_listener);
+        let nodes = patch.of_routes.iter().chain(listeners);
+        let nodes = nodes.chain(&patch.added).copied();
+        nodes.chain(services).collect()
     }
 
     /// The nodes of some objects and of their sections.
@@ -180,7 +191,7 @@ impl Engine {
         found
     }
 
-    /// The nodes that came or went and that policies of a kind name. Also drops the policies of nodes that do not exist
+    /// The nodes that came, went or are of changed Gateways, and with which policies of a kind have to do. Also drops the policies of nodes that do not exist
     /// any more.
     pub(super) fn affected_nodes(
         &mut self,
@@ -194,9 +205,11 @@ impl Engine {
         else {
             return affected;
         };
-        for &node in patch.added.iter().chain(&patch.removed) {
+        let nodes = patch.added.iter().chain(&patch.removed);
+        for &node in nodes.chain(&patch.of_gateways) {
             let key = patch.topology.key(node);
-            if !index.by_node.get(key).is_empty() {
+            // Those of other listeners of their port keep policies out of listeners that have none.
+            if !index.by_node.get(key).is_empty() || kind.nodes.contains_key(&node) {
                 affected.insert(key.clone());
             }
         }
@@ -226,50 +239,36 @@ impl Engine {
         builder.index().record();
         for number in builder.transitions().symbols.len()..trie.len() {
             let id = TrieNodeId::at(u32::try_from(number).unwrap_or(u32::MAX));
-            let symbol = match (patch.copies.get(&id), trie.reference(id), trie.root(id)) {
-                (Some(copied), _, _) => builder.transitions().symbol(*copied)?,
-                (None, Some(reference), _) => builder.backend_symbol(trie.node(id)?, reference),
-                (None, None, Some(root)) => builder.root_symbol(trie.node(id)?, root),
-                (None, None, None) => builder.symbol(trie.node(id)?, false),
+            let symbol = match patch.copies.get(&id) {
+                Some(copied) => builder.transitions().symbol(*copied)?,
+                None => builder.symbol_of(&trie, id)?,
             };
             builder.transitions().symbols.push(symbol);
         }
         // What comes is counted before what goes: states that stay are not left in between.
-        for &root in &patch.roots_now {
-            builder.pin_root(root)?;
+        for path in &patch.paths_now {
+            let state = builder.state_after(&trie, path)?;
+            builder.index().pin(state);
         }
-        for change in &patch.attachments {
-            let Some(now) = change.now else { continue };
-            let mut state = 0;
-            for &node in &change.listener {
-                state = builder.transitions().after(state, node)?;
-            }
-            let known = builder.index().class_of(now);
-            let class = known.unwrap_or_else(|| builder.index().new_class(now));
-            builder.attach(&trie, (state, class), now)?;
+        let mut detached: Vec<(StateId, TrieNodeId)> = Vec::new();
+        for listener in &patch.listeners {
+            detached.extend(builder.follow_listener(&trie, listener)?);
         }
-        for &root in &patch.roots_before {
-            let state = builder.transitions().after(0, root)?;
+        for (state, route) in detached {
+            let class = builder.index().class_of(route);
+            let class = class.or_internal("the class of a route")?;
+            builder.detach(&trie, (state, class), route)?;
+        }
+        for path in &patch.paths_before {
+            let state = builder.state_after(&trie, path)?;
             builder.index().reach(vec![state], false);
         }
-        let mut left: BTreeSet<TrieNodeId> = BTreeSet::new();
-        for change in &patch.attachments {
-            let Some(before) = change.before else {
-                continue;
-            };
-            let mut state = 0;
-            for &node in &change.listener {
-                state = builder.transitions().after(state, node)?;
-            }
-            let class = builder.index().class_of(before);
-            let class = class.or_internal("the class of a route")?;
-            builder.detach(&trie, (state, class), before)?;
-            left.insert(before);
-        }
-        for route in left {
-            builder.index().forget_class(route);
+        for route in &patch.left {
+            builder.index().forget_class(*route);
         }
         let (automaton, mut index) = builder.finish();
+        // What a symbol stands for may be read again later, with other policies.
+        index.forget_symbols();
         let reached = index.recorded();
         (self.paths.automaton, self.states) = (Arc::new(automaton), index);
         Ok(reached)

@@ -89,6 +89,12 @@ impl StateIndex {
         number
     }
 
+    /// The level of the nodes with a symbol, if it is that of nodes without effects.
+    pub(super) fn plain_level(&self, symbol: u32) -> Option<Level> {
+        let mut plain = self.plain.iter();
+        plain.find_map(|(level, number)| (*number == symbol).then_some(*level))
+    }
+
     /// Drops what only exploring all states needs. A symbol that comes again gets another number, which has the same
     /// effect.
     pub(super) fn forget_symbols(&mut self) {
@@ -151,7 +157,7 @@ impl StateIndex {
         Ok(is_last)
     }
 
-    /// Records that paths reach a state that all routes leave as it is.
+    /// Counts a state that a root, a ListenerSet or a listener reaches once more.
     pub(super) fn pin(&mut self, state: StateId) {
         self.reach(vec![state], true);
     }

@@ -131,6 +131,12 @@ impl GroupKind {
         self.is(groups::CORE, "Namespace")
     }
 
+    /// Whether objects of the kind are above all Routes of a path: GatewayClasses, Gateways and ListenerSets.
+    pub fn is_above_routes(&self) -> bool {
+        *self.group == *groups::GATEWAY
+            && matches!(&*self.kind, "GatewayClass" | "Gateway" | "ListenerSet")
+    }
+
     /// Returns the kind Gateway, with shared names: that of most parents.
     pub fn gateway() -> Self {
         static GATEWAY: LazyLock<GroupKind> =

@@ -57,11 +57,7 @@ impl Topology {
             let node = topology.intern(NodeKey::namespace(name.clone()));
             topology.namespaces.insert(name, node);
         }
-        topology.add_classes(store);
-        topology.add_gateways(store);
-        topology.rank_sets(store);
-        topology.share_ports(store);
-        topology.apply_traits(store, traits_of);
+        topology.read_gateways(store, traits_of, None);
         topology.add_routes(store);
         if topology.gateways.values().any(|gateway| gateway.delegates) {
             topology.add_delegations(store);
@@ -70,6 +66,21 @@ impl Topology {
         topology.place_listeners();
         topology.fix_paths(store);
         topology
+    }
+
+    /// Reads GatewayClasses, Gateways and ListenerSets. Listeners that were there before keep the lists of their routes.
+    pub(super) fn read_gateways(
+        &mut self,
+        store: &Store,
+        traits_of: &dyn Fn(&RootController) -> RoutingTraits,
+        before: Option<&Topology>,
+    ) {
+        self.add_classes(store);
+        self.add_gateways(store);
+        self.assign_lists(before);
+        self.rank_sets(store);
+        self.share_ports(store);
+        self.apply_traits(store, traits_of);
     }
 
     fn add_classes(&mut self, store: &Store) {
@@ -121,6 +132,7 @@ impl Topology {
             };
             let admitted = self.admits_set(store, parent, &name.0);
             if let Some(gateway) = self.gateways.get_mut(parent) {
+                self.gateways_of_sets.insert(name.clone(), parent.clone());
                 gateway.sets.push(ListenerSetNode {
                     node,
                     name,
@@ -129,6 +141,18 @@ impl Topology {
                     listeners,
                 });
             }
+        }
+    }
+
+    /// The Gateway of an object that a parentRef names: the Gateway itself, or that of the ListenerSet with the name.
+    pub(super) fn gateway_of<'t>(
+        &'t self,
+        name: &'t NamespacedName,
+        is_set: bool,
+    ) -> Option<&'t NamespacedName> {
+        match is_set {
+            true => self.gateways_of_sets.get(name),
+            false => Some(name),
         }
     }
 
@@ -149,9 +173,8 @@ impl Topology {
             nodes.push(ListenerNode {
                 node: self.intern(NodeKey::section(object.clone(), section)),
                 name: listener.name.clone(),
-                list: self.route_lists.len(),
+                list: usize::MAX,
             });
-            self.route_lists.push(Arc::default());
         }
         nodes
     }
@@ -273,6 +296,9 @@ impl Topology {
             for &list in &listeners {
                 self.add_to_list(list, index);
             }
+            if !refused.is_empty() {
+                self.refused_routes.insert_mut(index);
+            }
             if let Some(node) = self.routes.get_mut(index) {
                 (node.listeners, node.refused) = (listeners, refused);
             }
@@ -382,12 +408,11 @@ impl Topology {
                 .ok_or(PathErrorReason::GatewayNotFound)?;
             return Ok(&gateway.listeners);
         }
-        let set = self
-            .gateways
-            .values()
-            .flat_map(|g| &g.sets)
-            .find(|s| s.name == *name)
-            .ok_or(PathErrorReason::GatewayNotFound)?;
+        let gateway = self.gateway_of(name, is_set);
+        let gateway = gateway.and_then(|gateway| self.gateways.get(gateway));
+        let mut sets = gateway.into_iter().flat_map(|gateway| &gateway.sets);
+        let set = sets.find(|set| set.name == *name);
+        let set = set.ok_or(PathErrorReason::GatewayNotFound)?;
         if !set.admitted {
             return Err(PathErrorReason::ListenerSetNotAllowed);
         }

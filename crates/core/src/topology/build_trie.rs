@@ -111,36 +111,27 @@ impl<'t> TrieBuilder<'t> {
     fn classes(&mut self) {
         for (name, class) in &*self.topology.classes {
             let id = self.trie.add((class.node, Level::GatewayClass), &[]);
-            let root = TrieRoot {
-                kind: RootKind::GatewayClass,
-                class: None,
-                controller: RootController::Named(class.controller.clone()),
-                client: Str::default(),
-            };
+            let root = TrieRoot::of_class(class);
             self.trie.add_root(EdgeLabel::GatewayClass(name), id, root);
         }
     }
 
     fn gateways(&mut self) {
         for (name, gateway) in &*self.topology.gateways {
-            let root = match gateway.delegates {
+            // Where no route delegates, routes have the same subtrees below all Gateways.
+            let root = match gateway.delegates && !self.topology.delegations.is_empty() {
                 true => Below::Delegating,
                 false => Below::Gateways,
             };
             let mut below = self.listeners(&gateway.listeners, root);
-            for set in gateway.sets.iter().filter(|set| set.admitted) {
+            for set in gateway.admitted() {
                 let listeners = self.listeners(&set.listeners, root);
                 let id = self.trie.add((set.node, Level::ListenerSet), &listeners);
                 below.push((EdgeLabel::ListenerSet(&set.name.0, &set.name.1), id));
             }
             let id = self.trie.add((gateway.node, Level::Gateway), &below);
             let class = self.topology.classes.get(&gateway.class);
-            let root = TrieRoot {
-                kind: RootKind::Gateway,
-                class: class.map(|class| class.node),
-                controller: gateway.controller(class),
-                client: name.0.clone(),
-            };
+            let root = TrieRoot::of_gateway(gateway, class, name);
             let label = EdgeLabel::Gateway(&name.0, &name.1);
             self.trie.add_root(label, id, root);
         }

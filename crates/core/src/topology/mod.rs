@@ -9,6 +9,7 @@ mod build_trie;
 mod child_routes;
 pub(crate) mod delegation;
 mod edge_label;
+mod gateways;
 pub(crate) mod hostname;
 mod label_text;
 mod list_paths;
@@ -29,13 +30,14 @@ mod walk;
 pub use child_routes::NotFollowed;
 pub use hostname::overlap as hostnames_overlap;
 pub use list_paths::{ListedPath, NamedStep, PathStart, PathVisitor, WalkControl};
-pub(crate) use patch::PathPatch;
+pub(crate) use patch::{ListenerPatch, PathChanges, PathPatch};
 pub use trie::{PathTrie, TrieNode, TrieNodeId, TrieRoot};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use rpds::RedBlackTreeSetSync;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
@@ -67,7 +69,11 @@ pub struct Topology {
     pub(crate) labels: Shared<BTreeMap<Str, MetadataMap>>,
     pub(crate) classes: Shared<BTreeMap<Str, ClassNode>>,
     pub(crate) gateways: Shared<BTreeMap<NamespacedName, GatewayNode>>,
+    /// The Gateways that exist, by the ListenerSets that name them.
+    gateways_of_sets: Shared<HashMap<NamespacedName, NamespacedName>>,
     pub(crate) routes: RouteTable,
+    /// The numbers of the routes with parentRefs that do not attach them.
+    refused_routes: RedBlackTreeSetSync<usize>,
     /// The routes of each listener, by the number of its list.
     route_lists: ChunkedVec<RouteList>,
     /// The places in the trie of the listeners with these lists.
@@ -155,14 +161,14 @@ pub enum RootController {
 }
 
 /// A GatewayClass.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClassNode {
     pub(crate) node: NodeId,
     pub(crate) controller: Str,
 }
 
 /// A Gateway with its listeners and the ListenerSets that name it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GatewayNode {
     pub(crate) node: NodeId,
     pub(crate) class: Str,
@@ -175,7 +181,7 @@ pub(crate) struct GatewayNode {
 }
 
 /// A ListenerSet, with whether its Gateway admits it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListenerSetNode {
     pub(crate) node: NodeId,
     pub(crate) name: NamespacedName,
@@ -186,7 +192,7 @@ pub(crate) struct ListenerSetNode {
 }
 
 /// A listener to which routes can be attached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListenerNode {
     pub(crate) node: NodeId,
     pub(crate) name: Str,
@@ -240,6 +246,17 @@ impl NodeId {
 }
 
 impl GatewayNode {
+    /// The listeners of the Gateway and of all its ListenerSets.
+    fn all_listeners(&self) -> impl Iterator<Item = &ListenerNode> {
+        let sets = self.sets.iter().flat_map(|set| &set.listeners);
+        self.listeners.iter().chain(sets)
+    }
+
+    /// The ListenerSets that the Gateway admits.
+    pub(crate) fn admitted(&self) -> impl Iterator<Item = &ListenerSetNode> {
+        self.sets.iter().filter(|set| set.admitted)
+    }
+
     /// The controller of the Gateway.
     pub(crate) fn controller(&self, class: Option<&ClassNode>) -> RootController {
         match class {
@@ -425,7 +442,7 @@ impl Topology {
             let path = format!("gateways/{namespace}/{name}");
             let own = gateway.listeners.iter();
             found.extend(own.map(|l| format!("{path}/listeners/{}", l.name)));
-            for set in gateway.sets.iter().filter(|set| set.admitted) {
+            for set in gateway.admitted() {
                 let path = format!("{path}/listenersets/{}/{}", set.name.0, set.name.1);
                 let listeners = set.listeners.iter();
                 found.extend(listeners.map(|l| format!("{path}/listeners/{}", l.name)));

@@ -1,8 +1,9 @@
 //! Changes the paths of single routes: a later topology and trie that share everything else with those before.
 //!
 //! The nodes of a changed route get new trie nodes, and each trie node above them a copy, so that children keep lower
-//! numbers than their parents. A namespace is the root of a path of its own. What a route has to do with others, or with
-//! the other roots of paths, is left to a build from scratch ([`FixedPaths`]).
+//! numbers than their parents. A namespace is the root of a path of its own. Below a Gateway that changes, only the routes
+//! that it admits no more, or now, change. What a route has to do with others is left to a build from scratch
+//! ([`FixedPaths`]).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use hashbrown::HashSet;
 
 use super::delegation::is_route_reference;
 use super::edge_label::EdgeLabel;
+use super::gateways::{GatewayChanges, TraitsOf};
 use super::route_list::ListenerPlace;
 use super::streams::{StreamFamily, StreamListeners};
 use super::trie::{EdgeChange, PathTrie, TrieNode, TrieNodeId, TrieRoot};
@@ -30,6 +32,16 @@ pub(super) struct FixedPaths {
     parents: HashSet<NamespacedName>,
 }
 
+/// What differs between two versions of a store.
+pub(crate) struct PathChanges<'c> {
+    pub(crate) before: &'c Store,
+    pub(crate) now: &'c Store,
+    pub(crate) routes: &'c BTreeSet<ObjectKey>,
+    pub(crate) namespaces: &'c BTreeSet<Str>,
+    /// GatewayClasses, Gateways and ListenerSets.
+    pub(crate) gateways: &'c BTreeSet<ObjectKey>,
+}
+
 /// A later version of a topology and its trie.
 pub(crate) struct PathPatch {
     pub(crate) topology: Topology,
@@ -38,35 +50,39 @@ pub(crate) struct PathPatch {
     pub(crate) added: Vec<NodeId>,
     /// The nodes that do not exist any more.
     pub(crate) removed: Vec<NodeId>,
-    /// The nodes of the changed routes.
+    /// The nodes of the routes whose trie nodes are new.
     pub(crate) of_routes: BTreeSet<NodeId>,
+    /// The nodes of listeners and ListenerSets whose trie nodes are new.
+    pub(crate) of_gateways: BTreeSet<NodeId>,
     /// The copied trie nodes, and what they are copied from.
     pub(crate) copies: BTreeMap<TrieNodeId, TrieNodeId>,
-    pub(crate) attachments: Vec<AttachmentChange>,
+    pub(crate) listeners: Vec<ListenerPatch>,
     pub(crate) routes: Vec<RouteChange>,
-    /// The trie nodes that were roots before and are not now.
-    pub(crate) roots_before: Vec<TrieNodeId>,
-    /// The trie nodes of new roots.
-    pub(crate) roots_now: Vec<TrieNodeId>,
+    /// The trie nodes of routes that no path leads to any more.
+    pub(crate) left: Vec<TrieNodeId>,
+    /// Roots, ListenerSets and listeners, each with what is above it, that have other trie nodes now or none.
+    pub(crate) paths_before: Vec<Vec<TrieNodeId>>,
+    /// Those that have new trie nodes.
+    pub(crate) paths_now: Vec<Vec<TrieNodeId>>,
 }
 
-/// A route that a listener has no more, or that it has now.
+/// A listener that changes, or has other routes.
 #[derive(Debug)]
-pub(crate) struct AttachmentChange {
-    /// The trie nodes from the root to the listener.
-    pub(crate) listener: Vec<TrieNodeId>,
-    /// The trie node of the route before.
-    pub(crate) before: Option<TrieNodeId>,
-    /// The trie node of the route now.
-    pub(crate) now: Option<TrieNodeId>,
+pub(crate) struct ListenerPatch {
+    /// The trie nodes from the root to the listener before; `None` if it is new.
+    pub(crate) before: Option<Vec<TrieNodeId>>,
+    /// The same now; `None` if it is gone.
+    pub(crate) now: Option<Vec<TrieNodeId>>,
+    /// The trie nodes of each route that differs, before and now.
+    pub(crate) routes: Vec<(Option<TrieNodeId>, Option<TrieNodeId>)>,
 }
 
 /// How the routes of a listener change.
 #[derive(Default)]
-struct ListenerChange<'k> {
-    edges: Vec<EdgeChange<'k>>,
-    /// The trie nodes of each changed route, before and now.
-    routes: Vec<(Option<TrieNodeId>, Option<TrieNodeId>)>,
+pub(super) struct ListenerChange<'k> {
+    pub(super) edges: Vec<EdgeChange<'k>>,
+    /// As [`ListenerPatch::routes`].
+    pub(super) routes: Vec<(Option<TrieNodeId>, Option<TrieNodeId>)>,
 }
 
 /// A route that changes, before and now.
@@ -74,20 +90,31 @@ pub(crate) struct RouteChange {
     pub(crate) number: usize,
     pub(crate) before: Option<Arc<RouteNode>>,
     pub(crate) now: Option<Arc<RouteNode>>,
+    /// Whether the route itself changed, not only the listeners that it is attached to.
+    is_own: bool,
     trie_before: Option<TrieNodeId>,
     trie_now: Option<TrieNodeId>,
+}
+
+impl RouteChange {
+    /// Whether the paths below the route stay as they are.
+    fn keeps_subtree(&self) -> bool {
+        !self.is_own && self.trie_before.is_some()
+    }
+
+    /// The trie node of the route before, if no path leads to it now.
+    fn left(&self) -> Option<TrieNodeId> {
+        self.trie_before
+            .filter(|before| self.trie_now != Some(*before))
+    }
 }
 
 impl FixedPaths {
     fn of(topology: &Topology, store: &Store) -> Self {
         let mut fixed = Self {
-            streams: topology
-                .gateways
-                .values()
-                .any(|g| g.serves_one_stream_route),
+            streams: topology.serves_one_stream(),
             ..Self::default()
         };
-        fixed.routes = topology.gateways.values().any(|gateway| gateway.delegates);
         for (key, route) in store.routes() {
             fixed.routes |= route_kind(&key.kind).is_none() || has_to_do_with_routes(route);
             for parent in services(route) {
@@ -154,6 +181,24 @@ impl Topology {
         !is_fixed && store.hidden_holders().is_empty()
     }
 
+    /// Whether Gateways, ListenerSets and classes can be changed without the paths of all routes.
+    fn can_patch_gateways(&self, store: &Store) -> bool {
+        !self.fixed.routes && store.hidden_holders().is_empty()
+    }
+
+    fn serves_one_stream(&self) -> bool {
+        let mut gateways = self.gateways.values();
+        gateways.any(|gateway| gateway.serves_one_stream_route)
+    }
+
+    /// Records whether routes take listeners from each other.
+    pub(super) fn follow_streams(&mut self) {
+        let streams = self.serves_one_stream();
+        if self.fixed.streams != streams {
+            self.fixed.streams = streams;
+        }
+    }
+
     /// Whether no paths begin at a Service, and no route names it as its parent.
     pub(crate) fn is_backend_only(&self, service: &ObjectKey) -> bool {
         let name = (service.namespace.clone(), service.name.clone());
@@ -195,75 +240,127 @@ impl Topology {
         found
     }
 
-    /// A later version, in which some routes and namespaces are as in a store that differs in them, or in the Services
-    /// that the routes name. `None` if that needs a build from scratch.
+    /// A later version, in which what differs between two versions of a store is as in the later one, and the Services that
+    /// the changed routes name. `None` if that needs a build from scratch.
     pub(crate) fn patched(
         &self,
         trie: &PathTrie,
-        store: &Store,
-        routes: &BTreeSet<ObjectKey>,
-        namespaces: &BTreeSet<Str>,
+        changes: &PathChanges<'_>,
+        traits_of: &TraitsOf<'_>,
     ) -> Option<PathPatch> {
         let mut topology = self.clone();
         // Routes are attached by the labels of their namespaces.
-        topology.change_namespaces(store, namespaces);
-        let mut changes = Vec::with_capacity(routes.len());
-        for key in routes {
-            changes.extend(topology.change_route(trie, store, key)?);
-        }
-        let mut added: BTreeSet<NodeId> = BTreeSet::new();
+        topology.change_namespaces(changes.now, changes.namespaces);
+        let gateways = topology.patch_gateways(self, changes, traits_of)?;
+        let mut routes = topology.change_routes(self, trie, changes, &gateways)?;
+        let mut added = topology.added_gateways(self, changes);
         let mut removed: BTreeSet<NodeId> = BTreeSet::new();
         // New uses come first: what stays in use keeps its node.
-        for change in &changes {
+        for change in &routes {
             let now = change.now.as_ref();
             added.extend(
                 now.into_iter()
                     .flat_map(|now| topology.retain_route(now, true)),
             );
         }
-        for change in &changes {
+        for change in &routes {
             let before = change.before.as_ref();
             let last = before.map(|before| topology.retain_route(before, false));
             removed.extend(last.into_iter().flatten());
         }
-        let attached = |change: &&mut RouteChange| {
-            let now = change.now.as_ref();
-            now.is_some_and(|now| !now.listeners.is_empty())
-        };
-        let numbers = changes
-            .iter_mut()
-            .filter(attached)
-            .map(|change| change.number);
-        let numbers: Vec<usize> = numbers.collect();
-        let (mut trie, subtrees) = topology.add_subtrees(trie.clone(), &numbers);
-        for (change, subtree) in changes.iter_mut().filter(attached).zip(subtrees) {
-            change.trie_now = Some(subtree);
-        }
-        for before in changes.iter().filter_map(|change| change.trie_before) {
-            let nodes = trie.count_below(before);
-            trie.leave(nodes);
-        }
-        let listeners = topology.change_lists(&changes)?;
+        removed.extend(topology.release_gateways(self, changes));
+        let trie = topology.add_changed_subtrees(trie.clone(), &mut routes);
+        let mut lists = topology.change_lists(&routes)?;
+        let of_routes = routes.iter().filter(|change| !change.keeps_subtree());
+        let of_routes = of_routes.filter_map(|change| change.now.as_ref());
         let mut patch = PathPatch {
+            of_routes: of_routes.flat_map(|now| now.own_nodes()).collect(),
+            left: routes.iter().filter_map(RouteChange::left).collect(),
             topology,
             trie,
             added: added.into_iter().collect(),
             removed: removed.into_iter().collect(),
-            of_routes: BTreeSet::new(),
+            of_gateways: gateways.nodes.clone(),
             copies: BTreeMap::new(),
-            attachments: Vec::new(),
+            listeners: Vec::new(),
             routes: Vec::new(),
-            roots_before: Vec::new(),
-            roots_now: Vec::new(),
+            paths_before: Vec::new(),
+            paths_now: Vec::new(),
         };
-        patch.replace_listeners(listeners)?;
-        for name in namespaces {
+        for &before in &patch.left {
+            let nodes = patch.trie.count_below(before);
+            patch.trie.leave(nodes);
+        }
+        patch.renew_gateways(self, &gateways, &mut lists)?;
+        patch.replace_listeners(lists)?;
+        for name in changes.namespaces {
             patch.change_namespace_root(self, name)?;
         }
-        let now = changes.iter().filter_map(|change| change.now.as_ref());
-        patch.of_routes.extend(now.flat_map(|now| now.own_nodes()));
-        patch.routes = changes;
+        patch.routes = routes;
         Some(patch)
+    }
+
+    /// Reads Gateways, ListenerSets and classes again, if some of them changed; `None` if the world must be rebuilt.
+    fn patch_gateways(
+        &mut self,
+        before: &Topology,
+        changes: &PathChanges<'_>,
+        traits_of: &TraitsOf<'_>,
+    ) -> Option<GatewayChanges> {
+        if changes.gateways.is_empty() {
+            return Some(GatewayChanges::default());
+        }
+        let can_patch = before.can_patch_gateways(changes.now);
+        can_patch.then(|| self.change_gateways(before, changes, traits_of))
+    }
+
+    /// Reads the changed routes again, and attaches those to listeners that may have others.
+    fn change_routes(
+        &mut self,
+        before: &Topology,
+        trie: &PathTrie,
+        changes: &PathChanges<'_>,
+        gateways: &GatewayChanges,
+    ) -> Option<Vec<RouteChange>> {
+        let mut attached = gateways.routes(before, changes.now);
+        attached.retain(|key| !changes.routes.contains(key));
+        let own = changes.routes.iter().map(|key| (key, true));
+        let all = own.chain(attached.iter().map(|key| (key, false)));
+        let mut found = Vec::with_capacity(changes.routes.len());
+        for (key, is_own) in all {
+            let store = changes.now;
+            let can_patch = |topology: &Topology| {
+                let mut known = store.route(key).into_iter();
+                known.all(|route| topology.can_patch_route(store, key, route))
+            };
+            if !can_patch(before) || !can_patch(self) {
+                return None;
+            }
+            let change = self.change_route((before, trie), store, (key, is_own))?;
+            found.extend(change);
+        }
+        Some(found)
+    }
+
+    /// Adds the subtrees of the changed routes that have other ones than before, or none.
+    fn add_changed_subtrees(&self, trie: PathTrie, routes: &mut [RouteChange]) -> PathTrie {
+        let attached = |change: &RouteChange| {
+            let now = change.now.as_ref();
+            now.is_some_and(|now| !now.listeners.is_empty())
+        };
+        let mut new = Vec::new();
+        for change in routes.iter_mut().filter(|change| attached(change)) {
+            match change.keeps_subtree() {
+                true => change.trie_now = change.trie_before,
+                false => new.push(change),
+            }
+        }
+        let numbers: Vec<usize> = new.iter().map(|change| change.number).collect();
+        let (trie, subtrees) = self.add_subtrees(trie, &numbers);
+        for (change, subtree) in new.into_iter().zip(subtrees) {
+            change.trie_now = Some(subtree);
+        }
+        trie
     }
 
     /// Reads some namespaces again. The paths that begin at them stay as they are.
@@ -292,18 +389,21 @@ impl Topology {
         }
     }
 
-    /// Reads a route again, with the listeners that it is attached to, and puts it in its place.
+    /// Attaches a route again, and puts it in its place. It is read again, too, if it is `is_own` that changed.
     fn change_route(
         &mut self,
-        trie: &PathTrie,
+        (earlier, trie): (&Topology, &PathTrie),
         store: &Store,
-        key: &ObjectKey,
+        (key, is_own): (&ObjectKey, bool),
     ) -> Option<Option<RouteChange>> {
         let known = self.routes.number(key);
         let before = known.and_then(|number| self.routes.get(number)).cloned();
         let number = known.unwrap_or(self.routes.len());
         let now = store.route(key).map(|route| {
-            let mut node = self.route_node(store, key, route);
+            let mut node = match &before {
+                Some(before) if !is_own => RouteNode::clone(before),
+                _ => self.route_node(store, key, route),
+            };
             let mut streams = StreamListeners::default();
             let attached = self.attach_route(store, (number, key, route), &mut streams);
             (node.listeners, node.refused) = attached;
@@ -312,20 +412,31 @@ impl Topology {
         if before.is_none() && now.is_none() {
             return Some(None);
         }
+        if let (Some(before), Some(now)) = (&before, &now)
+            && !is_own
+            && (&before.listeners, &before.refused) == (&now.listeners, &now.refused)
+        {
+            return Some(None);
+        }
         match (&now, known) {
             (Some(now), Some(_)) => self.routes.set(number, Arc::clone(now)),
             (Some(now), None) => self.routes.add(Arc::clone(now)),
             (None, _) => self.routes.remove(key),
         }
+        match now.as_ref().is_some_and(|now| !now.refused.is_empty()) {
+            true => self.refused_routes.insert_mut(number),
+            false => _ = self.refused_routes.remove_mut(&number),
+        }
         let first = before.as_ref().and_then(|before| before.listeners.first());
         let trie_before = match first {
-            Some(&list) => Some(self.trie_node_below(trie, list, key)?),
+            Some(&list) => Some(earlier.trie_node_below(trie, list, key)?),
             None => None,
         };
         Some(Some(RouteChange {
             number,
             before,
             now,
+            is_own,
             trie_before,
             trie_now: None,
         }))
@@ -351,6 +462,9 @@ impl Topology {
             };
             let (before, now) = (lists(&change.before), lists(&change.now));
             for &list in before.union(&now) {
+                if change.keeps_subtree() && before.contains(&list) && now.contains(&list) {
+                    continue;
+                }
                 let listener = found.entry(list).or_default();
                 let trie = (
                     change.trie_before.filter(|_| before.contains(&list)),
@@ -382,7 +496,7 @@ impl Topology {
 impl PathPatch {
     /// Whether paths lead to other trie nodes than before.
     pub(crate) fn changes_trie(&self) -> bool {
-        !self.attachments.is_empty() || !self.roots_before.is_empty() || !self.roots_now.is_empty()
+        !self.listeners.is_empty() || !self.paths_before.is_empty() || !self.paths_now.is_empty()
     }
 
     /// Adds or removes the path of a namespace that has come or gone. `None` if Routes delegate: their rules have the
@@ -395,26 +509,41 @@ impl PathPatch {
         }
         match (before, now) {
             (None, Some(node)) => {
-                let topology = &self.topology;
                 let id = self.trie.add((node, Level::Namespace), &[]);
-                let order = |other: &TrieNode, root: &TrieRoot| match root.kind {
-                    RootKind::Namespace => topology.key(other.node).object.name.cmp(name),
-                    _ => Ordering::Less,
-                };
-                let root = (id, TrieRoot::of_namespace());
-                self.trie.insert_root(order, label, root)?;
+                self.add_root(label, id, TrieRoot::of_namespace())?;
                 self.added.push(node);
-                self.roots_now.push(id);
+                self.paths_now.push(vec![id]);
             }
             (Some(node), None) => {
-                let id = self.trie.child(None, &label).ok()??;
-                self.trie.remove_root(id)?;
+                let id = self.remove_root(&label)??;
                 self.removed.push(node);
-                self.roots_before.push(id);
+                self.paths_before.push(vec![id]);
             }
             _ => {}
         }
         Some(())
+    }
+
+    /// Makes a trie node a root at its place among the others.
+    pub(super) fn add_root(
+        &mut self,
+        label: EdgeLabel<'_>,
+        id: TrieNodeId,
+        root: TrieRoot,
+    ) -> Option<()> {
+        let order = place_of_root(&self.topology, self.trie.node(id).ok()?.node, root.kind);
+        self.trie.insert_root(order, label, (id, root))
+    }
+
+    /// Removes the root with a label, if there is one, and returns its trie node.
+    pub(super) fn remove_root(&mut self, label: &EdgeLabel<'_>) -> Option<Option<TrieNodeId>> {
+        let root = self.trie.child(None, label).ok()?;
+        if let Some(id) = root {
+            let kind = self.trie.root(id)?.kind;
+            let order = place_of_root(&self.topology, self.trie.node(id).ok()?.node, kind);
+            self.trie.remove_root(order, id)?;
+        }
+        Some(root)
     }
 
     /// Replaces the trie nodes of listeners, and of all above them.
@@ -455,17 +584,18 @@ impl PathPatch {
             new_sets.insert(at, set);
         }
         let root = self.replace(gateway, &edges)?;
-        self.trie.replace_root(gateway, root)?;
+        let node = self.trie.node(gateway).ok()?.node;
+        let order = place_of_root(&self.topology, node, RootKind::Gateway);
+        self.trie.replace_root(order, gateway, root)?;
         for (set, listener, routes) in paths {
             let set = set.and_then(|at| new_sets.get(&at)).copied();
             let path: Vec<TrieNodeId> = [root].into_iter().chain(set).chain([listener]).collect();
-            for (before, now) in routes {
-                self.attachments.push(AttachmentChange {
-                    listener: path.clone(),
-                    before,
-                    now,
-                });
-            }
+            // Copies have the states of what they are copied from.
+            self.listeners.push(ListenerPatch {
+                before: Some(path.clone()),
+                now: Some(path),
+                routes,
+            });
         }
         Some(())
     }
@@ -475,6 +605,27 @@ impl PathPatch {
         self.copies.insert(copy, id);
         Some(copy)
     }
+}
+
+/// Compares roots with the one of a node, in the order in which a trie is built; those of a Service for several clients are
+/// alike.
+fn place_of_root(
+    topology: &Topology,
+    node: NodeId,
+    kind: RootKind,
+) -> impl Fn(&TrieNode, &TrieRoot) -> Ordering {
+    let place = |node: NodeId, kind: RootKind| {
+        let object = &topology.key(node).object;
+        let rank = match kind {
+            RootKind::GatewayClass => 0,
+            RootKind::Gateway => 1,
+            RootKind::Mesh => 2,
+            RootKind::Namespace => 3,
+        };
+        (rank, &object.namespace, &object.name)
+    };
+    let own = place(node, kind);
+    move |other, root| place(other.node, root.kind).cmp(&own)
 }
 
 /// The trie nodes from the root to a listener.

@@ -6,9 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::build::{gateway_api, projected_listeners};
 use super::hostname::intersection;
-use super::{
-    GatewayNode, ListenerNode, ListenerSetNode, NodeId, RootController, RoutingTraits, Topology,
-};
+use super::{ListenerNode, ListenerSetNode, NodeId, RootController, RoutingTraits, Topology};
 use crate::model::Str;
 use crate::store::{Listener, NamespacedName, Store};
 
@@ -90,15 +88,19 @@ impl Topology {
         store: &Store,
         traits_of: &dyn Fn(&RootController) -> RoutingTraits,
     ) {
+        let mut known: BTreeMap<RootController, RoutingTraits> = BTreeMap::new();
         for (name, gateway) in &mut *self.gateways {
-            let traits = traits_of(&gateway.controller(self.classes.get(&gateway.class)));
+            let controller = gateway.controller(self.classes.get(&gateway.class));
+            let traits = known.get(&controller).copied();
+            let traits = traits.unwrap_or_else(|| traits_of(&controller));
+            known.insert(controller, traits);
             gateway.delegates = traits.delegates;
             gateway.serves_one_stream_route = traits.serves_one_stream_route;
             if !traits.isolates_hostnames {
                 continue;
             }
             let mut ports = PortHostnames::default();
-            let sets = gateway.sets.iter().filter(|set| set.admitted);
+            let sets = gateway.admitted();
             let sets = sets.map(|set| projected_listeners(store, &set.name, true));
             let own = projected_listeners(store, name, false);
             for listener in std::iter::once(own).chain(sets).flatten().flatten() {
@@ -119,12 +121,7 @@ impl Topology {
         if self.port_hostnames.is_empty() {
             return None;
         }
-        if !is_set {
-            return self.port_hostnames.get(name);
-        }
-        let has_set = |gateway: &GatewayNode| gateway.sets.iter().any(|set| set.name == *name);
-        let mut gateways = self.gateways.iter();
-        let (gateway, _) = gateways.find(|(_, gateway)| has_set(gateway))?;
+        let gateway = self.gateway_of(name, is_set)?;
         self.port_hostnames.get(gateway)
     }
 
@@ -133,12 +130,13 @@ impl Topology {
         let mut shared = SharedPorts::default();
         for (name, gateway) in &*self.gateways {
             let mut ports: BTreeMap<u16, PortGroup> = BTreeMap::new();
+            let mut known: HashSet<(u16, NodeId)> = HashSet::new();
             let mut add = |nodes: &[ListenerNode], listeners: &[Listener]| {
                 let http = nodes.iter().zip(listeners);
                 for (node, listener) in http.filter(|(_, l)| *l.protocol == *HTTP) {
                     let group = ports.entry(listener.port).or_default();
                     group.port = listener.port;
-                    if !group.listeners.contains(&node.node) {
+                    if known.insert((listener.port, node.node)) {
                         group.listeners.push(node.node);
                     }
                 }

@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
+use hashbrown::HashMap;
+
 use super::{ListenerNode, Topology};
-use crate::model::{ChunkedList, ObjectKey};
+use crate::model::{ChunkedList, ObjectKey, Str};
 use crate::store::{NamespacedName, ROUTE_KINDS};
 
 /// The numbers of the routes of a listener, in the order of kind, namespace and name. That is the order of numbers where
@@ -70,6 +72,37 @@ impl Topology {
         })
     }
 
+    /// Gives each listener the list of its routes: the one that it had before, or a new one.
+    pub(super) fn assign_lists(&mut self, before: Option<&Topology>) {
+        let mut gateways = std::mem::take(&mut *self.gateways);
+        for (name, gateway) in &mut gateways {
+            let known = before.and_then(|before| before.gateways.get(name));
+            let own = known.map_or(&[][..], |known| &known.listeners);
+            self.assign_lists_of(&mut gateway.listeners, own);
+            let sets = known.map_or(&[][..], |known| &known.sets);
+            let sets: HashMap<_, _> = sets.iter().map(|set| (&set.name, set)).collect();
+            for set in &mut gateway.sets {
+                let own = sets.get(&set.name);
+                let own = own.map_or(&[][..], |known| &known.listeners);
+                self.assign_lists_of(&mut set.listeners, own);
+            }
+        }
+        *self.gateways = gateways;
+    }
+
+    /// Gives listeners of an object their lists. Each has another name.
+    fn assign_lists_of(&mut self, listeners: &mut [ListenerNode], before: &[ListenerNode]) {
+        let known = before.iter().map(|before| (&before.name, before.list));
+        let known: HashMap<&Str, usize> = known.collect();
+        for listener in listeners {
+            let list = known.get(&listener.name).copied();
+            listener.list = list.unwrap_or_else(|| {
+                self.route_lists.push(RouteList::default());
+                self.route_lists.len() - 1
+            });
+        }
+    }
+
     /// Records the places of listeners in the trie.
     pub(super) fn place_listeners(&mut self) {
         let mut places: Vec<Option<ListenerPlace>> = vec![None; self.route_lists.len()];
@@ -87,8 +120,7 @@ impl Topology {
                 }
             };
             add(&gateway.listeners, None);
-            let admitted = gateway.sets.iter().filter(|set| set.admitted);
-            for (set, at) in admitted.zip(gateway.listeners.len()..) {
+            for (set, at) in gateway.admitted().zip(gateway.listeners.len()..) {
                 add(&set.listeners, Some(at));
             }
         }

@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::build::gateway_api;
 use super::parent_ref::AttachingRoute;
-use super::{GatewayNode, NodeId, Topology};
+use super::{NodeId, Topology};
 use crate::model::{NodeKey, ObjectKey, Section, Str, Timestamp};
 use crate::store::{NamespacedName, RouteKind, Store};
 
@@ -110,11 +110,8 @@ impl StreamListeners {
 impl Topology {
     /// Whether the controller of a Gateway, or of the Gateway of a ListenerSet, serves one stream Route of a listener.
     pub(super) fn serves_one_stream_route(&self, name: &NamespacedName, is_set: bool) -> bool {
-        let has_set = |gateway: &&GatewayNode| gateway.sets.iter().any(|set| set.name == *name);
-        let gateway = match is_set {
-            false => self.gateways.get(name),
-            true => self.gateways.values().find(has_set),
-        };
+        let gateway = self.gateway_of(name, is_set);
+        let gateway = gateway.and_then(|gateway| self.gateways.get(gateway));
         gateway.is_some_and(|gateway| gateway.serves_one_stream_route)
     }
 

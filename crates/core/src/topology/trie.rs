@@ -7,8 +7,8 @@
 //! The edges of a node are stored next to each other, and an edge says where those of its child are, so that a step reads
 //! few cache lines. Nodes with many edges have a list of their own, and their edges are in a hash table.
 //!
-//! A trie does not change. A later one shares all that is equal: it adds the nodes of changed routes, and a copy of
-//! each node above them. The nodes that these replace stay, but no path leads to them.
+//! A trie does not change. A later one shares all that is equal: it adds the nodes of changed routes and Gateways,
+//! and a copy of each node above them. The nodes that these replace stay, but no path leads to them.
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -19,11 +19,12 @@ use rpds::RedBlackTreeMapSync;
 
 use super::edge_label::{self, EdgeLabel, each_label};
 use super::label_text::LabelText;
-use super::{NodeId, RootController, RootKind};
+use super::{ClassNode, GatewayNode, NodeId, RootController, RootKind};
 use crate::model::{
     ChunkedList, ChunkedListIter, ChunkedVec, Id, InternalError, Level, OrInternal, PagedTable,
     PagedVec, PathName, Str,
 };
+use crate::store::NamespacedName;
 
 /// All paths of a topology, with shared subtrees.
 #[derive(Clone, Debug, Default)]
@@ -165,6 +166,30 @@ impl Edge {
 }
 
 impl TrieRoot {
+    /// The root of the path of a GatewayClass.
+    pub(super) fn of_class(class: &ClassNode) -> Self {
+        Self {
+            kind: RootKind::GatewayClass,
+            class: None,
+            controller: RootController::Named(class.controller.clone()),
+            client: Str::default(),
+        }
+    }
+
+    /// The root of the paths of the Gateway with a name, and with its class if that exists.
+    pub(super) fn of_gateway(
+        gateway: &GatewayNode,
+        class: Option<&ClassNode>,
+        (namespace, _): &NamespacedName,
+    ) -> Self {
+        Self {
+            kind: RootKind::Gateway,
+            class: class.map(|class| class.node),
+            controller: gateway.controller(class),
+            client: namespace.clone(),
+        }
+    }
+
     /// The root of the path of a namespace.
     pub(super) fn of_namespace() -> Self {
         Self {
@@ -331,7 +356,7 @@ impl PathTrie {
         self.nodes.len()
     }
 
-    /// The number of trie nodes that no path leads to: changed routes have left them behind.
+    /// The number of trie nodes that no path leads to: changed routes and Gateways have left them behind.
     pub fn unreachable(&self) -> usize {
         self.unreachable
     }
@@ -614,12 +639,18 @@ impl PathTrie {
         found.then_some(size.checked_add(self.size(child))?)
     }
 
-    /// Makes a trie node the root in the place of another.
-    pub(super) fn replace_root(&mut self, before: TrieNodeId, id: TrieNodeId) -> Option<()> {
+    /// Makes a trie node the root in the place of another, which `order` finds.
+    pub(super) fn replace_root(
+        &mut self,
+        order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
+        before: TrieNodeId,
+        id: TrieNodeId,
+    ) -> Option<()> {
+        let place = self.search_roots(order).ok()?;
         let (number_before, root) = self.roots.get(&before)?.clone();
         let edge = *self.edges.get(number_before as usize)?;
         let next = number(self.edges.push(self.lead(edge, id)));
-        let place = self.exchange_root_edge(number_before, Some(next))?;
+        self.exchange_root_edge((place, number_before), Some(next))?;
         self.root_edges.set(place, next);
         self.roots.remove_mut(&before);
         self.roots.insert_mut(id, (next, root));
@@ -629,38 +660,53 @@ impl PathTrie {
     /// Makes a trie node a root at its place among the others, with which `order` compares it.
     pub(super) fn insert_root(
         &mut self,
-        mut order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
+        order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
         label: EdgeLabel<'_>,
         (id, root): (TrieNodeId, TrieRoot),
     ) -> Option<()> {
-        let order = |edge: &u32| {
-            let id = self.edges.get(*edge as usize).map(Edge::node);
-            let known = id.and_then(|id| Some((self.node(id).ok()?, self.root(id)?)));
-            known.map_or(Ordering::Less, |(node, root)| order(node, root))
-        };
-        let place = self.root_edges.search(order).err()?;
+        let place = self.search_roots(order).err()?;
         self.put_root(place, label, id, root);
         Some(())
     }
 
-    /// Makes a root a trie node that no path leads to. It has no children.
-    pub(super) fn remove_root(&mut self, id: TrieNodeId) -> Option<()> {
+    /// The place of a root among the others, or where it belongs.
+    fn search_roots(
+        &self,
+        mut order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
+    ) -> Result<usize, usize> {
+        self.root_edges.search(|edge: &u32| {
+            let id = self.edges.get(*edge as usize).map(Edge::node);
+            let known = id.and_then(|id| Some((self.node(id).ok()?, self.root(id)?)));
+            known.map_or(Ordering::Less, |(node, root)| order(node, root))
+        })
+    }
+
+    /// Makes a root, which `order` finds, a trie node that no path leads to. What is below it is not counted.
+    pub(super) fn remove_root(
+        &mut self,
+        order: impl FnMut(&TrieNode, &TrieRoot) -> Ordering,
+        id: TrieNodeId,
+    ) -> Option<()> {
+        let place = self.search_roots(order).ok()?;
         let (edge, _) = *self.roots.get(&id)?;
-        let place = self.exchange_root_edge(edge, None)?;
+        self.exchange_root_edge((place, edge), None)?;
         self.root_edges.remove(place);
         self.roots.remove_mut(&id);
         self.leave(1);
         Some(())
     }
 
-    /// Puts another edge to a root in the place of one, or none, where edges are found by their labels. Returns the place
-    /// among the edges to roots.
-    fn exchange_root_edge(&mut self, before: u32, now: Option<u32>) -> Option<usize> {
+    /// Puts another edge to a root in the place of one, or none, where edges are found by their labels.
+    fn exchange_root_edge(
+        &mut self,
+        (place, before): (usize, u32),
+        now: Option<u32>,
+    ) -> Option<()> {
         let hash = mix(self.edges.get(before as usize)?.hash, ROOT_LIST);
         let is_before = |entry: &(u32, u32)| *entry == (ROOT_LIST, before);
         let now = now.map(|now| (ROOT_LIST, now));
-        let place = self.root_edges.iter().position(|edge| *edge == before);
-        place.filter(|_| self.edge_table.replace(hash, is_before, now))
+        let is_there = self.root_edges.get(place) == Some(&before);
+        (is_there && self.edge_table.replace(hash, is_before, now)).then_some(())
     }
 
     /// The child at an index among the edges of a trie node.

@@ -253,7 +253,7 @@ fn all_paths() -> Vec<Bytes> {
     (0..50).map(change).collect()
 }
 
-/// Changes of the Gateway, whose world is read from scratch.
+/// Changes of the Gateway, on which all routes depend.
 fn gateways() -> Vec<Bytes> {
     let change = |at: usize| {
         let hostname = format!("*.h{at}.example");
