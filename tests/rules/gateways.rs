@@ -138,7 +138,7 @@ fn a_policy_that_went_and_comes_back_acts_below_a_gateway_that_came_meanwhile() 
         gateway("g", &[("l", 80)]),
         route("r", &["g", "g2"], &json!({})),
         policy("above", "Gateway", "g2"),
-        policy("other", "HTTPRoute", "r2"),
+        policy("base", "Gateway", "g"),
     ]));
     world.apply(&json!([own]));
     world.delete(&json!([own]));

@@ -43,20 +43,7 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
     let written: Vec<Value> = (0..6)
         .map(|number| assertion(&mut rng, &kinds, number))
         .collect();
-    let (mut way, change_often) = match rng.below(3) {
-        0 => (
-            WorldHistory::for_namespaces(world),
-            WorldHistory::change_namespaces as Change,
-        ),
-        1 => (
-            WorldHistory::for_gateways(world),
-            WorldHistory::change_gateways as Change,
-        ),
-        _ => (
-            WorldHistory::for_routes(world),
-            WorldHistory::change_routes as Change,
-        ),
-    };
+    let (mut way, change_often) = history(&mut rng, world);
     way.follow(&written, &[]);
     let mut checker = AssertionChecker::default();
     let mut wrong = Vec::new();
@@ -104,6 +91,21 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
         }
     }
     (wrong, failing)
+}
+
+/// A world on its way, and the changes that it has most often.
+fn history(rng: &mut Rng, world: &World) -> (WorldHistory, Change) {
+    match rng.below(3) {
+        0 => (
+            WorldHistory::for_namespaces(world),
+            WorldHistory::change_namespaces,
+        ),
+        1 => (
+            WorldHistory::for_gateways(world),
+            WorldHistory::change_gateways,
+        ),
+        _ => (WorldHistory::for_routes(world), WorldHistory::change_routes),
+    }
 }
 
 /// What is wrong with the results that a snapshot keeps: callers who see everything get those of a check, also from a checker

@@ -208,9 +208,21 @@ impl<'w> WaypointVersions<'w> {
 
     /// Whether labels name one of some Gateways as the waypoint of a Service or as its canary, before or now.
     pub(crate) fn name_any(&self, gateways: &BTreeSet<NamespacedName>) -> bool {
-        self.sources().into_iter().any(|source| {
-            let mut settings = self.settings.iter();
-            settings.any(|(_, waypoints)| source.names_any(waypoints, gateways))
+        let labels = self.settings.iter();
+        let labels = labels.map(|(_, waypoints)| &*waypoints.label.name);
+        let labels: BTreeSet<&str> = labels.collect();
+        let mut sources = self.sources().into_iter();
+        sources.any(|source| {
+            let labelled = source.labelled_services(&labels);
+            labelled.into_iter().any(|service| {
+                let mut settings = self.settings.iter();
+                settings.any(|(_, waypoints)| {
+                    let named = source.named_gateways(waypoints, &service).into_iter();
+                    let mut names =
+                        named.flat_map(|(name, canary)| canary.into_iter().chain([name]));
+                    names.any(|name| gateways.contains(&name))
+                })
+            })
         })
     }
 }
@@ -326,23 +338,20 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// Whether labels name one of some Gateways as the waypoint of a Service, or as its canary.
-    fn names_any(self, waypoints: &Waypoints, gateways: &BTreeSet<NamespacedName>) -> bool {
-        let has_label = |labels: &MetadataMap| labels.get(&waypoints.label.name).is_some();
+    /// The Services that have one of some labels, or are in a Namespace with one.
+    fn labelled_services(self, labels: &BTreeSet<&str>) -> Vec<NamespacedName> {
+        let has_any = |values: &MetadataMap| labels.iter().any(|label| values.get(label).is_some());
         let namespaces = self.topology.labels.iter();
-        let namespaces = namespaces.filter(|(_, labels)| has_label(labels));
+        let namespaces = namespaces.filter(|(_, values)| has_any(values));
         let namespaces: HashSet<&Str> = namespaces.map(|(name, _)| name).collect();
         let kind = GroupKind::service();
         let services = self.store.of_kind(&kind);
-        let mut services = services.filter(|((namespace, _), entry)| {
-            namespaces.contains(*namespace) || has_label(&entry.object.labels)
+        let services = services.filter(|((namespace, _), entry)| {
+            has_any(&entry.object.labels) || namespaces.contains(*namespace)
         });
-        services.any(|((namespace, name), _)| {
-            let service = (namespace.clone(), name.clone());
-            let named = self.named_gateways(waypoints, &service).into_iter();
-            let mut names = named.flat_map(|(name, canary)| canary.into_iter().chain([name]));
-            names.any(|name| gateways.contains(&name))
-        })
+        services
+            .map(|((namespace, name), _)| (namespace.clone(), name.clone()))
+            .collect()
     }
 
     /// The Gateway that labels name as the waypoint of a Service, and another one that takes a part of its requests;
