@@ -52,7 +52,8 @@ pub struct Reviewer {
     reading: BlockingPool,
     /// For effects that are computed in place, but for those on all that is below a Gateway.
     pool: BlockingPool,
-    /// For the other effects, so that these do not delay them: of Gateways, and what needs a world that is read from scratch.
+    /// For the other effects, so that these do not delay them: of Gateways, and what needs a world that is read from
+    /// scratch.
     slow: BlockingPool,
     /// The turns of larger reviews. They use half of the threads at most, so that they do not delay the others.
     large: Semaphore,

@@ -375,9 +375,17 @@ impl Engine {
         for key in keys {
             let entry = self.paths.world.store.get(key);
             let entry = entry.filter(|entry| kind.profile.reads(&entry.object));
-            if let Some(slot) = kind.table.slot(key) {
+            let known = kind.table.slot(key);
+            // A policy that is attached again says what it said, unless other objects decide that.
+            let is_same = kind.profile.references.is_empty()
+                && known
+                    .and_then(|slot| kind.policy_at(slot))
+                    .is_some_and(|policy| {
+                        entry.is_some_and(|entry| Arc::ptr_eq(&entry.object, &policy.object))
+                    });
+            if let Some(slot) = known {
                 affected.extend(index.detach(kind, slot, entry.is_none())?);
-                slots.insert(slot);
+                slots.extend((!is_same).then_some(slot));
             }
             let Some(entry) = entry else { continue };
             let policy = read_policy(&kind.profile, &entry.object);
@@ -394,7 +402,7 @@ impl Engine {
                 return None;
             }
             let slot = index.slot(kind, key);
-            slots.insert(slot);
+            slots.extend((!is_same).then_some(slot));
             affected.extend(index.attach(kind, slot, policy, attached)?);
         }
         let was_empty = kind.nodes.is_empty();

@@ -191,8 +191,8 @@ impl Engine {
         found
     }
 
-    /// The nodes that came, went or are of changed Gateways, and with which policies of a kind have to do. Also drops the policies of nodes that do not exist
-    /// any more.
+    /// The nodes that came, went or are of changed Gateways, and with which policies of a kind have to do. Also drops the
+    /// policies of nodes that do not exist any more.
     pub(super) fn affected_nodes(
         &mut self,
         number: usize,

@@ -157,7 +157,8 @@ impl Topology {
         sets.any(|set| changed.contains(&gateway_api("ListenerSet", &set.name)))
     }
 
-    /// Counts the nodes of all Gateways, ListenerSets and classes before as used no more. Returns those that nothing uses now.
+    /// Counts the nodes of all Gateways, ListenerSets and classes before as used no more. Returns those that nothing uses
+    /// now.
     pub(super) fn release_gateways(
         &mut self,
         before: &Topology,

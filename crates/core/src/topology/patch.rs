@@ -399,25 +399,24 @@ impl Topology {
         let known = self.routes.number(key);
         let before = known.and_then(|number| self.routes.get(number)).cloned();
         let number = known.unwrap_or(self.routes.len());
-        let now = store.route(key).map(|route| {
-            let mut node = match &before {
-                Some(before) if !is_own => RouteNode::clone(before),
-                _ => self.route_node(store, key, route),
-            };
-            let mut streams = StreamListeners::default();
-            let attached = self.attach_route(store, (number, key, route), &mut streams);
-            (node.listeners, node.refused) = attached;
-            Arc::new(node)
-        });
-        if before.is_none() && now.is_none() {
-            return Some(None);
-        }
-        if let (Some(before), Some(now)) = (&before, &now)
-            && !is_own
-            && (&before.listeners, &before.refused) == (&now.listeners, &now.refused)
-        {
-            return Some(None);
-        }
+        let now = match store.route(key) {
+            None if before.is_none() => return Some(None),
+            None => None,
+            Some(route) => {
+                let mut streams = StreamListeners::default();
+                let attached = self.attach_route(store, (number, key, route), &mut streams);
+                let known = before.as_ref().filter(|_| !is_own);
+                if known.is_some_and(|k| (&k.listeners, &k.refused) == (&attached.0, &attached.1)) {
+                    return Some(None);
+                }
+                let mut node = match known {
+                    Some(known) => RouteNode::clone(known),
+                    None => self.route_node(store, key, route),
+                };
+                (node.listeners, node.refused) = attached;
+                Some(Arc::new(node))
+            }
+        };
         match (&now, known) {
             (Some(now), Some(_)) => self.routes.set(number, Arc::clone(now)),
             (Some(now), None) => self.routes.add(Arc::clone(now)),
