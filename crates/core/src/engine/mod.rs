@@ -44,7 +44,9 @@ use self::state_index::StateIndex;
 use crate::attach::{AttachmentGroup, attach_policy, with_references};
 use crate::effective::acceptance::{self, AttachmentPoint, resolve_conflicts};
 use crate::effective::{NodePolicies, PolicyKind, World};
-use crate::model::{GroupKind, InternalError, LayeredMap, NodeKey, ObjectKey, OrInternal, Outcome};
+use crate::model::{
+    GroupKind, InternalError, LayeredMap, NodeKey, Object, ObjectKey, OrInternal, Outcome,
+};
 use crate::profile::{Policy, Profile, read_policy};
 use crate::store::{ChangeSet, Store};
 use crate::topology::{NodeId, PathPatch, PathTrie, Topology};
@@ -375,15 +377,8 @@ impl Engine {
         for key in keys {
             let entry = self.paths.world.store.get(key);
             let entry = entry.filter(|entry| kind.profile.reads(&entry.object));
-            let known = kind.table.slot(key);
-            // A policy that is attached again says what it said, unless other objects decide that.
-            let is_same = kind.profile.references.is_empty()
-                && known
-                    .and_then(|slot| kind.policy_at(slot))
-                    .is_some_and(|policy| {
-                        entry.is_some_and(|entry| Arc::ptr_eq(&entry.object, &policy.object))
-                    });
-            if let Some(slot) = known {
+            let is_same = entry.is_some_and(|entry| kind.says_the_same(key, &entry.object));
+            if let Some(slot) = kind.table.slot(key) {
                 affected.extend(index.detach(kind, slot, entry.is_none())?);
                 slots.extend((!is_same).then_some(slot));
             }
@@ -459,6 +454,15 @@ impl Replacement {
 }
 
 impl PolicyKind {
+    /// Whether a policy that is read from an object again says what it said before. Where other objects decide that
+    /// (specification 5.7), it is not known.
+    fn says_the_same(&self, key: &ObjectKey, object: &Arc<Object>) -> bool {
+        let known = self.table.slot(key);
+        let known = known.and_then(|slot| self.policy_at(slot));
+        self.profile.references.is_empty()
+            && known.is_some_and(|policy| Arc::ptr_eq(object, &policy.object))
+    }
+
     /// Resolves the conflicts between some policies; returns the policies of the affected nodes.
     fn resolve_conflicts_on(
         &mut self,
