@@ -37,7 +37,7 @@ fn apply_object(
     (differs, work)
 }
 
-fn bytes(snapshot: &Snapshot, name: &str) -> bytes::Bytes {
+pub fn bytes(snapshot: &Snapshot, name: &str) -> bytes::Bytes {
     let path = PathName::parse(name).unwrap();
     snapshot.reply(snapshot.look_up(&path).unwrap()).result
 }

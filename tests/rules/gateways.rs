@@ -8,7 +8,7 @@ use entail_core::store::{ProfileSources, Store};
 use serde_json::{Value, json};
 
 use crate::engine::bench_world::version;
-use crate::engine::{apply, assert_same, objects, target_of};
+use crate::engine::{apply, assert_same, bytes, objects, target_of};
 
 /// A world that is followed in place.
 struct FollowedWorld {
@@ -217,4 +217,34 @@ fn the_first_policy_of_a_kind_on_a_new_listener_meets_the_own_fields_of_routes()
         &json!({"timeouts": {"request": "2s"}})
     )]));
     world.apply(&json!([gateway("gw", &[("a", 80), ("b", 81)])]));
+}
+
+/// The strategy of a policy on a listener is that of the annotation of the Gateway.
+#[test]
+fn an_annotation_of_a_gateway_decides_for_the_policies_of_its_listeners() {
+    let mut profile = profile();
+    profile["spec"] = json!({
+        "policy": {"group": "example.com", "kind": "P"}, "effectiveTarget": "Route",
+        "strategies": ["PatchDefaults", "PatchOverrides"],
+        "strategy": {"annotation": "example.com/strategy", "default": "PatchDefaults",
+                     "values": {"low": "PatchDefaults", "high": "PatchOverrides"}},
+    });
+    let mut on_listener = policy("listener", "Gateway", "g");
+    on_listener["spec"]["targetRef"]["sectionName"] = json!("l");
+    let annotated = |value: &str| {
+        let mut gateway = gateway("g", &[("l", 80)]);
+        gateway["metadata"]["annotations"] = json!({"example.com/strategy": value});
+        gateway
+    };
+    let mut world = FollowedWorld::new(&json!([
+        profile,
+        annotated("low"),
+        route("r", &["g"], &json!({})),
+        on_listener,
+        policy("route", "HTTPRoute", "r"),
+    ]));
+    let name = "gateways/a/g/listeners/l/routes/HTTPRoute/a/r";
+    let before = bytes(&world.builder.snapshot(version()), name);
+    world.apply(&json!([annotated("high")]));
+    assert_ne!(bytes(&world.builder.snapshot(version()), name), before);
 }

@@ -454,12 +454,13 @@ impl Replacement {
 }
 
 impl PolicyKind {
-    /// Whether a policy that is read from an object again says what it said before. Where other objects decide that
-    /// (specification 5.7), it is not known.
+    /// Whether a policy that is read from an object again says what it said before. Where other objects decide that, by
+    /// their existence (specification 5.7) or by an annotation (specification 5.3), it is not known.
     fn says_the_same(&self, key: &ObjectKey, object: &Arc<Object>) -> bool {
         let known = self.table.slot(key);
         let known = known.and_then(|slot| self.policy_at(slot));
         self.profile.references.is_empty()
+            && self.profile.strategy_choice.annotation.is_none()
             && known.is_some_and(|policy| Arc::ptr_eq(object, &policy.object))
     }
 
