@@ -11,7 +11,7 @@ use entail_core::model::{Change, GroupKind, Object, ObjectKey, PathName};
 use entail_core::profile::parse_documents;
 use entail_core::store::{ChangeSet, ProfileSources, Store};
 use prost::Message;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::{Join, Rng, Shape, Teams, World};
 
@@ -222,6 +222,18 @@ pub fn mark(policy: &mut Value, number: usize) {
         None => spec,
     };
     rules.insert("edited".to_owned(), number.into());
+}
+
+/// A profile of a kind without policies: all is read anew for it.
+pub fn unused_profile(number: usize) -> Object {
+    let kind = GroupKind::new("entail.dev", "PolicyProfile");
+    let name = format!("unused-{number}");
+    let policy = json!({"group": "unused.io", "kind": format!("Unused{number}")});
+    let document = json!({
+        "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": name},
+        "spec": {"preset": "direct", "policy": policy},
+    });
+    Object::new(ObjectKey::new(kind, "", name), document)
 }
 
 /// Gives a route another hostname, which its listener admits.

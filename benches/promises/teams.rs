@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use entail_core::model::{GroupKind, Object, ObjectKey};
+use entail_core::model::{GroupKind, Object};
 use serde_json::json;
 
-use crate::bench_world::generate;
+use crate::bench_world::{generate, unused_profile};
 use crate::changing_world::{ChangingWorld, gateway_api};
 use crate::rows::{Row, least, median, millis, row};
 
@@ -88,18 +88,6 @@ fn of_routes(world: &mut ChangingWorld) -> [TimedChange; 4] {
         ("a deleted route", deleted),
     ]
     .map(|(what, time)| (what.to_owned(), time))
-}
-
-/// A profile of a kind without policies.
-fn unused_profile(number: usize) -> Object {
-    let kind = GroupKind::new("entail.dev", "PolicyProfile");
-    let name = format!("unused-{number}");
-    let policy = json!({"group": "unused.io", "kind": format!("Unused{number}")});
-    let document = json!({
-        "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile", "metadata": {"name": name},
-        "spec": {"preset": "direct", "policy": policy},
-    });
-    Object::new(ObjectKey::new(kind, "", name), document)
 }
 
 /// A Gateway gets a listener, to which its routes are not attached.

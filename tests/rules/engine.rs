@@ -15,7 +15,7 @@ use entail_core::model::{Change, GroupKind, Object, ObjectKey, PathName};
 use entail_core::store::{ProfileSources, Store};
 use serde_json::{Value, json};
 
-use bench_world::{BenchWorld, generate, version};
+use bench_world::{BenchWorld, generate, unused_profile, version};
 
 /// Applies an object. Returns whether the snapshot changes, and the work that was done.
 fn apply_object(
@@ -243,7 +243,7 @@ fn a_rebuild_merges_only_answers_that_the_last_snapshot_does_not_have() {
     let mut snapshot_builder = made.snapshot_builder();
     let all = snapshot_builder.stats().merged;
     let gateway_api = |kind: &str| GroupKind::new("gateway.networking.k8s.io", kind);
-    for number in 0..3_u16 {
+    for number in 0..3 {
         let _published = snapshot_builder.snapshot(version());
         let mut route = nth(&made, &gateway_api("HTTPRoute"), 0);
         route.body.edit(|body| {
@@ -257,17 +257,6 @@ fn a_rebuild_merges_only_answers_that_the_last_snapshot_does_not_have() {
         assert_eq!((differs, work.rebuilds), (true, 1));
         assert!(work.merged * 20 < all, "{work:?} of {all}");
     }
-}
-
-/// A profile of a kind without policies: all is read anew for it.
-fn unused_profile(number: u16) -> Object {
-    let policy = json!({"group": "unused.io", "kind": format!("Unused{number}")});
-    let document = json!({
-        "apiVersion": "entail.dev/v1alpha1", "kind": "PolicyProfile",
-        "metadata": {"name": format!("unused-{number}")},
-        "spec": {"preset": "direct", "policy": policy},
-    });
-    Object::clone(&objects(&json!([document]))[0])
 }
 
 /// The object of a kind with a number in its order.

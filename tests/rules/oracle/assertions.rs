@@ -16,7 +16,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use v1::assertion_result::Outcome;
 
-use super::follow::{WorldHistory, version};
+use super::follow::{NextChange, WorldHistory, version};
 use super::profiles::GROUP;
 use super::rng::Rng;
 use super::worlds::World;
@@ -28,9 +28,6 @@ const MOST: i32 = 10;
 
 /// The day of the checks.
 const TODAY: Date = date(2026, 6, 1);
-
-/// A random change of a world.
-type Change = fn(&mut WorldHistory) -> (String, Vec<Value>, Vec<Value>);
 
 /// (p) After every change the checker that follows says what a new one says, and what a walk of all paths says, and as many
 /// paths pass and fail as the judge counts. Also returns the number of steps, and of those that were counted anew.
@@ -94,7 +91,7 @@ pub fn followed(world: &World) -> (Vec<String>, u64) {
 }
 
 /// A world on its way, and the changes that it has most often.
-fn history(rng: &mut Rng, world: &World) -> (WorldHistory, Change) {
+fn history(rng: &mut Rng, world: &World) -> (WorldHistory, NextChange) {
     match rng.below(3) {
         0 => (
             WorldHistory::for_namespaces(world),

@@ -71,69 +71,60 @@ pub fn engine(world: &World) -> Vec<String> {
     way.wrong
 }
 
+/// A random change of a world: what it is called, what comes and what goes.
+pub type NextChange = fn(&mut WorldHistory) -> (String, Vec<Value>, Vec<Value>);
+
 /// As [`engine`], where it is mostly routes and Services that change. Also returns the number of such changes, and how
 /// many rebuilt the world.
 pub fn routes(world: &World) -> (Vec<String>, u64, u64) {
-    let mut way = WorldHistory::for_routes(world);
-    way.check("the start", world.seed);
-    let mut updates = 0;
-    for step in 0..2 * STEPS {
-        let (told, upserts, deletes) = match way.rng.percent(12) {
-            true => way.change(),
-            false => way.change_routes(),
-        };
-        way.follow(&upserts, &deletes);
-        updates += 1;
-        way.check(&format!("step {step}, {told}"), world.seed);
-        if !way.wrong.is_empty() {
-            break;
-        }
-    }
-    let rebuilds = way.snapshot_builder.stats().rebuilds;
-    (way.wrong, updates, rebuilds)
+    let next: NextChange = |way| match way.rng.percent(12) {
+        true => way.change(),
+        false => way.change_routes(),
+    };
+    follow_steps(WorldHistory::for_routes(world), world.seed, next, false)
 }
 
 /// As [`engine`], where it is mostly Namespaces that change, and what they exist by. Also returns the number of changes,
 /// and how many rebuilt the world.
 pub fn namespaces(world: &World) -> (Vec<String>, u64, u64) {
-    let mut way = WorldHistory::for_namespaces(world);
-    way.check("the start", world.seed);
-    let mut updates = 0;
-    for step in 0..2 * STEPS {
-        let (told, upserts, deletes) = match way.rng.below(8) {
-            0 => way.change(),
-            1 => way.change_routes(),
-            _ => way.change_namespaces(),
-        };
-        way.compare_effects(&told, &upserts, &deletes);
-        way.follow(&upserts, &deletes);
-        updates += 1;
-        way.check(&format!("step {step}, {told}"), world.seed);
-        if !way.wrong.is_empty() {
-            break;
-        }
-    }
-    let rebuilds = way.snapshot_builder.stats().rebuilds;
-    (way.wrong, updates, rebuilds)
+    let next: NextChange = |way| match way.rng.below(8) {
+        0 => way.change(),
+        1 => way.change_routes(),
+        _ => way.change_namespaces(),
+    };
+    follow_steps(WorldHistory::for_namespaces(world), world.seed, next, true)
 }
 
 /// As [`engine`], where it is mostly Gateways, ListenerSets and classes that change. Also returns the number of changes,
 /// and how many rebuilt the world.
 pub fn gateways(world: &World) -> (Vec<String>, u64, u64) {
-    let mut way = WorldHistory::for_gateways(world);
-    way.check("the start", world.seed);
+    let next: NextChange = |way| match way.rng.below(8) {
+        0 | 1 => way.change(),
+        2 => way.change_routes(),
+        3 => way.change_namespaces(),
+        _ => way.change_gateways(),
+    };
+    follow_steps(WorldHistory::for_gateways(world), world.seed, next, true)
+}
+
+/// Follows changes of a world until something is wrong; with their effects, if these are `compared`. Also returns the number
+/// of changes, and how many rebuilt the world.
+fn follow_steps(
+    mut way: WorldHistory,
+    seed: u64,
+    next: NextChange,
+    compared: bool,
+) -> (Vec<String>, u64, u64) {
+    way.check("the start", seed);
     let mut updates = 0;
     for step in 0..2 * STEPS {
-        let (told, upserts, deletes) = match way.rng.below(8) {
-            0 | 1 => way.change(),
-            2 => way.change_routes(),
-            3 => way.change_namespaces(),
-            _ => way.change_gateways(),
-        };
-        way.compare_effects(&told, &upserts, &deletes);
+        let (told, upserts, deletes) = next(&mut way);
+        if compared {
+            way.compare_effects(&told, &upserts, &deletes);
+        }
         way.follow(&upserts, &deletes);
         updates += 1;
-        way.check(&format!("step {step}, {told}"), world.seed);
+        way.check(&format!("step {step}, {told}"), seed);
         if !way.wrong.is_empty() {
             break;
         }
