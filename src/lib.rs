@@ -9,6 +9,7 @@ mod background;
 mod bounded_value;
 pub mod cli;
 pub mod config;
+mod cores;
 pub mod insight;
 mod printable;
 pub mod server;

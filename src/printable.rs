@@ -16,6 +16,12 @@ pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || directs || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
+/// Whether a text has a hidden character.
+pub(crate) fn has_hidden(text: &str) -> bool {
+    // Most texts are visible ASCII, of which no character has to be decoded.
+    !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.contains(is_hidden)
+}
+
 /// Escapes some characters.
 pub(crate) fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -48,13 +48,14 @@ const CORE: &[Row] = &[
 /// Only `app` may import `source`: every other module reads the snapshot.
 const SERVER: &[Row] = &[
     ("api", &[]),
-    ("snapshot", &["api"]),
+    ("snapshot", &["api", "cores"]),
     ("insight", &["api", "snapshot", "background"]),
     ("subscription", &["api", "snapshot", "insight"]),
-    ("background", &[]),
+    ("background", &["cores"]),
     ("bounded_value", &[]),
+    ("cores", &[]),
     ("printable", &[]),
-    ("source", &["background", "bounded_value"]),
+    ("source", &["background", "bounded_value", "cores"]),
     (
         "server",
         &[

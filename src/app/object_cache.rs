@@ -195,6 +195,10 @@ impl ObjectCache {
 
     /// Adds changes to those that the next snapshot has to apply.
     fn add_pending(&mut self, changed: ChangeSet) {
+        // The first snapshot reads the whole store.
+        if self.snapshot_builder.is_none() {
+            return;
+        }
         for (key, difference) in changed {
             let pending = self.pending.entry(key).or_insert(difference);
             *pending = difference.max(*pending);

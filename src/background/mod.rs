@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{self, JoinHandle};
 
+use crate::cores::cores;
+
 /// The niceness of the threads: one of usual niceness gets nine times as much of a core that both want. Of several such
 /// threads, which share a core with one that answers look-ups, all together take less than it does, so that it is not
 /// behind them when it is woken. A thread cannot lower it again, so all blocking work of a
@@ -65,7 +67,7 @@ impl Drop for BackgroundRuntime {
 /// Half the number of cores, and at least two, because a thread may wait, for example for an access review: how much of one
 /// kind of work runs at once.
 pub fn half_the_cores() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
+    (cores() / 2).max(2)
 }
 
 /// Runs blocking work as [`task::spawn_blocking`] does, on a thread of low priority. Threads that the work starts have it,

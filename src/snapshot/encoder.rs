@@ -1,7 +1,6 @@
 //! Encodes answers. Equal answers are encoded once, unchanged answers are kept.
 
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::num::NonZero;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -14,6 +13,7 @@ use super::{AnsweredPolicies, EncodedPolicy, KindAnswer, PathAnswer};
 use crate::api::{
     combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
 };
+use crate::cores::cores;
 use entail_core::effective::{AnswerKey, AttachmentChain, PolicyKind, SharedGroups, World};
 use entail_core::engine::{Automaton, ChainStateId, Engine, StateId};
 use entail_core::model::{ChunkedVec, GroupKind, InternalError};
@@ -479,8 +479,7 @@ fn answers_by_key(engine: &Engine, answers: &AnswerTable) -> AnswersByKey {
 
 /// Applies a function to shares of a list, in parallel if it is long.
 fn in_shares<T: Sync, R: Send>(items: &[T], of_share: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = items.len().div_ceil(threads).max(MIN_ANSWERS_PER_THREAD);
+    let share = items.len().div_ceil(cores()).max(MIN_ANSWERS_PER_THREAD);
     let of_share = &of_share;
     thread::scope(|scope| {
         let (first, others) = items.split_at(share.min(items.len()));

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use entail_core::model::{
-    GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, did_you_mean, groups,
-    shared_name,
+    Body, Encoded, GroupKind, Location, Object, ObjectKey, TARGETS_ONLY, Timestamp, did_you_mean,
+    groups, shared_name,
 };
 
 /// Maximum length of a name in bytes, as in the API server.
@@ -17,7 +17,9 @@ const MAX_NAME: usize = 253;
 /// The annotation in which `kubectl apply` keeps a copy of the object for itself.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-type Fields = Map<String, Value>;
+/// The fields of `metadata` that only the API server and kubectl use. They are often more than half of an object, and the
+/// version changes with each write.
+const NOT_KEPT: [&str; 2] = ["managedFields", "resourceVersion"];
 
 /// Why a value is not a valid object.
 #[derive(Debug)]
@@ -38,46 +40,78 @@ pub(super) fn parse_object(
     value: Value,
     location: Option<Location>,
 ) -> Result<Option<Object>, InvalidObject> {
-    if is_secret(&value) {
+    parse_body(body_of(value), location)
+}
+
+/// Encodes a value, without what is not kept of an object.
+pub(super) fn body_of(mut value: Value) -> Body {
+    strip(&mut value);
+    value.into()
+}
+
+/// Parses an encoded value into an object, as [`parse_object`].
+///
+/// # Errors
+/// Returns an error if the value is not an object that an API server would accept.
+pub(super) fn parse_body(
+    mut body: Body,
+    location: Option<Location>,
+) -> Result<Option<Object>, InvalidObject> {
+    let value = body.encoded();
+    if is_secret(value) {
         return Ok(None);
     }
-    let Value::Object(mut body) = value else {
+    if !value.is_object() {
         return Err(anonymous(
             "not a Kubernetes object: `apiVersion`, `kind` and `metadata` are required",
         ));
-    };
-    let key = key(&body).map_err(anonymous)?;
+    }
+    let key = key(value).map_err(anonymous)?;
     let with_key = |message: String| InvalidObject {
         message,
         key: Some(key.clone()),
     };
-    let metadata = fields_of(&body, "metadata").map_err(with_key)?;
+    let metadata = fields_of(value, "metadata").map_err(with_key)?;
     let labels = strings(metadata, "labels").map_err(with_key)?;
     let mut annotations = strings(metadata, "annotations").map_err(with_key)?;
     annotations.remove(LAST_APPLIED);
     let created = created(metadata).map_err(with_key)?;
-    let generation = metadata.get("generation").and_then(Value::as_i64);
-    let generation = generation.and_then(NonZero::new);
-    body.remove(TARGETS_ONLY);
-    if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        // Only the API server and kubectl use these, and they are often more than half of an object. The version changes
-        // with each write.
-        metadata.remove("managedFields");
-        metadata.remove("resourceVersion");
-        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
-            annotations.remove(LAST_APPLIED);
-        }
+    let generation = metadata.get("generation").and_then(Encoded::signed);
+    if has_more(value, metadata) {
+        body.edit(strip);
     }
     Ok(Some(Object {
         key,
         labels: labels.into(),
         annotations: annotations.into(),
         created,
-        generation,
-        body: Value::Object(body).into(),
+        generation: generation.and_then(NonZero::new),
+        body,
         location,
         unreadable: None,
     }))
+}
+
+/// Removes what is not kept of an object.
+fn strip(value: &mut Value) {
+    let Value::Object(body) = value else { return };
+    body.remove(TARGETS_ONLY);
+    if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+        for field in NOT_KEPT {
+            metadata.remove(field);
+        }
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(LAST_APPLIED);
+        }
+    }
+}
+
+/// Whether there is something in an object that is not kept.
+fn has_more(value: Encoded<'_>, metadata: Encoded<'_>) -> bool {
+    let annotations = metadata.get("annotations");
+    value.get(TARGETS_ONLY).is_some()
+        || NOT_KEPT.iter().any(|field| metadata.get(field).is_some())
+        || annotations.is_some_and(|annotations| annotations.get(LAST_APPLIED).is_some())
 }
 
 fn anonymous(message: impl Into<String>) -> InvalidObject {
@@ -101,33 +135,30 @@ pub(super) fn unreadable_object(key: ObjectKey, version: &str, reason: &str) -> 
 
 /// Returns a core Secret without anything but its name and namespace; `None` for any other value, and for a Secret
 /// without a valid name.
-pub(super) fn secret_name(value: &Value, location: &Location) -> Option<Object> {
+pub(super) fn secret_name(value: Encoded<'_>, location: &Location) -> Option<Object> {
     if !is_secret(value) {
         return None;
     }
     let metadata = value.get("metadata")?;
-    let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+    let text = |name: &str| metadata.get(name).and_then(Encoded::text);
     let (name, namespace) = (text("name")?, text("namespace").unwrap_or_default());
-    let named = json!({
+    let named = Body::from(json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
-    });
-    let Value::Object(body) = named else {
-        return None;
-    };
+    }));
     Some(Object {
         location: Some(location.clone()),
-        ..Object::new(key(&body).ok()?, Value::Object(body))
+        ..Object::new(key(named.encoded()).ok()?, named)
     })
 }
 
 /// Reports whether the value may be a core Secret; true if `apiVersion` is missing.
-fn is_secret(value: &Value) -> bool {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
+fn is_secret(value: Encoded<'_>) -> bool {
+    let text = |name: &str| value.get(name).and_then(Encoded::text);
     text("kind") == Some("Secret")
         && !text("apiVersion").is_some_and(|version| version.contains('/'))
 }
 
-fn key(body: &Fields) -> Result<ObjectKey, String> {
+fn key(body: Encoded<'_>) -> Result<ObjectKey, String> {
     let version = text(body, "apiVersion", "apiVersion")?;
     let kind = text(body, "kind", "kind")?;
     let group = version
@@ -149,10 +180,11 @@ fn key(body: &Fields) -> Result<ObjectKey, String> {
     let metadata = fields_of(body, "metadata")?;
     let name = text(metadata, "name", "metadata.name")?;
     segment(name, "metadata.name")?;
-    let namespace = match metadata.get("namespace") {
-        None | Some(Value::Null) => "",
-        Some(Value::String(namespace)) => namespace.as_str(),
-        Some(_) => return Err(not_text("metadata.namespace")),
+    let namespace = match set(metadata, "namespace") {
+        None => "",
+        Some(namespace) => namespace
+            .text()
+            .ok_or_else(|| not_text("metadata.namespace"))?,
     };
     if !namespace.is_empty() {
         segment(namespace, "metadata.namespace")?;
@@ -231,12 +263,18 @@ fn shared_kind(group: &str, kind: &str) -> GroupKind {
     })
 }
 
-fn text<'b>(fields: &'b Fields, field: &str, path: &str) -> Result<&'b str, String> {
-    match fields.get(field) {
-        Some(Value::String(text)) if !text.is_empty() => Ok(text),
-        None | Some(Value::Null | Value::String(_)) => Err(format!("`{path}` is missing")),
-        Some(_) => Err(not_text(path)),
-    }
+/// The value of a field, if it is not null.
+fn set<'v>(value: Encoded<'v>, field: &str) -> Option<Encoded<'v>> {
+    value.get(field).filter(|value| !value.is_null())
+}
+
+fn text<'v>(value: Encoded<'v>, field: &str, path: &str) -> Result<&'v str, String> {
+    let missing = || format!("`{path}` is missing");
+    let found = set(value, field).ok_or_else(missing)?;
+    let text = found.text().ok_or_else(|| not_text(path))?;
+    Some(text)
+        .filter(|text| !text.is_empty())
+        .ok_or_else(missing)
 }
 
 fn not_text(path: &str) -> String {
@@ -258,40 +296,39 @@ fn segment(name: &str, path: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn fields_of<'b>(fields: &'b Fields, name: &str) -> Result<&'b Fields, String> {
-    match fields.get(name) {
-        Some(Value::Object(inner)) => Ok(inner),
-        None | Some(Value::Null) => Err(format!("`{name}` is missing")),
-        Some(_) => Err(format!("`{name}` is not a mapping")),
-    }
+fn fields_of<'v>(value: Encoded<'v>, name: &str) -> Result<Encoded<'v>, String> {
+    let found = set(value, name).ok_or_else(|| format!("`{name}` is missing"))?;
+    let found = Some(found).filter(|found| found.is_object());
+    found.ok_or_else(|| format!("`{name}` is not a mapping"))
 }
 
 /// Parses labels or annotations. As in the API server, null is an empty string.
-fn strings(metadata: &Fields, name: &str) -> Result<BTreeMap<String, String>, String> {
-    let entries = match metadata.get(name) {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Object(entries)) => entries,
-        Some(_) => return Err(format!("`metadata.{name}` is not a mapping")),
+fn strings(metadata: Encoded<'_>, name: &str) -> Result<BTreeMap<String, String>, String> {
+    let Some(entries) = set(metadata, name) else {
+        return Ok(BTreeMap::new());
     };
-    let pairs = entries.iter().map(|(key, value)| match value {
-        Value::String(text) => Ok((key.clone(), text.clone())),
-        Value::Null => Ok((key.clone(), String::new())),
-        _ => Err(format!(
-            "`metadata.{name}` has a value that is not a string: quote it"
-        )),
+    if !entries.is_object() {
+        return Err(format!("`metadata.{name}` is not a mapping"));
+    }
+    let pairs = entries.fields().map(|(key, value)| {
+        let text = value.text().or_else(|| value.is_null().then_some(""));
+        let text = text.ok_or_else(|| {
+            format!("`metadata.{name}` has a value that is not a string: quote it")
+        })?;
+        Ok((key.to_owned(), text.to_owned()))
     });
     pairs.collect()
 }
 
-fn created(metadata: &Fields) -> Result<Option<Timestamp>, String> {
-    match metadata.get("creationTimestamp") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => match Timestamp::parse(text) {
-            Some(created) => Ok(Some(created)),
-            None => Err("`metadata.creationTimestamp` is not an RFC 3339 time".to_owned()),
-        },
-        Some(_) => Err(not_text("metadata.creationTimestamp")),
-    }
+fn created(metadata: Encoded<'_>) -> Result<Option<Timestamp>, String> {
+    let Some(written) = set(metadata, "creationTimestamp") else {
+        return Ok(None);
+    };
+    let text = written.text();
+    let text = text.ok_or_else(|| not_text("metadata.creationTimestamp"))?;
+    let created = Timestamp::parse(text);
+    let wrong = || "`metadata.creationTimestamp` is not an RFC 3339 time".to_owned();
+    created.ok_or_else(wrong).map(Some)
 }
 
 #[cfg(test)]
@@ -300,7 +337,19 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Option<Object>, InvalidObject> {
-        parse_object(value, None)
+        let encoded = parse_body(Body::new(&value), None);
+        let found = parse_object(value, None);
+        match (&found, &encoded) {
+            (Ok(found), Ok(encoded)) => assert_eq!(found, encoded),
+            (Err(found), Err(encoded)) => {
+                assert_eq!(
+                    (&found.message, &found.key),
+                    (&encoded.message, &encoded.key)
+                );
+            }
+            _ => panic!("{found:?}, encoded {encoded:?}"),
+        }
+        found
     }
 
     #[test]

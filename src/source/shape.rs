@@ -1,20 +1,21 @@
 //! The form of objects of the Gateway API, as far as answers depend on it: an API server refuses other ones. In manifests
 //! they would read as objects without these fields, such as a route for all hosts.
 
-use entail_core::model::groups;
-use serde_json::Value;
+use std::fmt::{self, Arguments};
+
+use entail_core::model::{Encoded, groups};
 
 /// The types of the match of a path.
 const PATH_TYPES: [&str; 3] = ["Exact", "PathPrefix", "RegularExpression"];
 
 /// Returns what the API server would refuse of an object; `None` if it takes what is looked at.
-pub(super) fn problem_of(object: &Value) -> Option<String> {
-    let (group, _) = object.get("apiVersion")?.as_str()?.rsplit_once('/')?;
+pub(super) fn problem_of(object: Encoded<'_>) -> Option<String> {
+    let (group, _) = object.get("apiVersion")?.text()?.rsplit_once('/')?;
     if ![groups::GATEWAY, groups::GATEWAY_X].contains(&group) {
         return None;
     }
     let spec = object.get("spec")?;
-    match object.get("kind")?.as_str()? {
+    match object.get("kind")?.text()? {
         "Gateway" | "ListenerSet" | "XListenerSet" => list(spec, "spec", "listeners", is_object),
         "ReferenceGrant" => {
             list(spec, "spec", "from", is_object).or_else(|| list(spec, "spec", "to", is_object))
@@ -24,11 +25,11 @@ pub(super) fn problem_of(object: &Value) -> Option<String> {
     }
 }
 
-fn route(spec: &Value) -> Option<String> {
+fn route(spec: Encoded<'_>) -> Option<String> {
     let of_spec = [
         (
             "parentRefs",
-            is_object as fn(&Value) -> Option<&'static str>,
+            is_object as fn(Encoded<'_>) -> Option<&'static str>,
         ),
         ("hostnames", is_hostname),
         ("rules", is_object),
@@ -36,68 +37,64 @@ fn route(spec: &Value) -> Option<String> {
     let mut of_spec = of_spec.into_iter();
     let wrong = of_spec.find_map(|(field, is_item)| list(spec, "spec", field, is_item));
     wrong.or_else(|| {
-        let mut rules = items(spec, "rules").enumerate();
-        rules.find_map(|(at, one)| rule(one, &format!("spec.rules[{at}]")))
+        let mut rules = spec.items_of("rules").enumerate();
+        rules.find_map(|(at, one)| rule(one, format_args!("spec.rules[{at}]")))
     })
 }
 
-fn rule(rule: &Value, place: &str) -> Option<String> {
+fn rule(rule: Encoded<'_>, place: Arguments<'_>) -> Option<String> {
     let mut lists = ["matches", "filters", "backendRefs"].into_iter();
     let wrong = lists.find_map(|field| list(rule, place, field, is_object));
     wrong.or_else(|| {
-        let mut matches = items(rule, "matches").enumerate();
-        matches.find_map(|(at, one)| path_type(one, &format!("{place}.matches[{at}]")))
+        let mut matches = rule.items_of("matches").enumerate();
+        matches.find_map(|(at, one)| path_type(one, format_args!("{place}.matches[{at}]")))
     })
 }
 
-fn path_type(one: &Value, place: &str) -> Option<String> {
+fn path_type(one: Encoded<'_>, place: Arguments<'_>) -> Option<String> {
     let path = one.get("path").filter(|path| !path.is_null())?;
     if !path.is_object() {
         return Some(format!("`{place}.path` is not a mapping"));
     }
     let given = path.get("type").filter(|given| !given.is_null())?;
-    let is_known = given
-        .as_str()
-        .is_some_and(|given| PATH_TYPES.contains(&given));
-    let known = PATH_TYPES.join(", ");
-    (!is_known).then(|| format!("`{place}.path.type` is none of {known}"))
+    let given = given.text();
+    let is_known = given.is_some_and(|given| PATH_TYPES.contains(&given));
+    (!is_known).then(|| {
+        let known = PATH_TYPES.join(", ");
+        format!("`{place}.path.type` is none of {known}")
+    })
 }
 
 /// Returns what is wrong with a field that is a list, if something is. `is_item` says what an item would have to be.
 fn list(
-    of: &Value,
-    place: &str,
+    of: Encoded<'_>,
+    place: impl fmt::Display,
     field: &str,
-    is_item: fn(&Value) -> Option<&'static str>,
+    is_item: fn(Encoded<'_>) -> Option<&'static str>,
 ) -> Option<String> {
     let value = of.get(field).filter(|value| !value.is_null())?;
-    let Some(items) = value.as_array() else {
+    if !value.is_list() {
         return Some(format!("`{place}.{field}` is not a list"));
-    };
-    let mut wrong = items.iter().enumerate();
+    }
+    let mut wrong = value.items().enumerate();
     wrong.find_map(|(at, item)| {
         let why = is_item(item)?;
         Some(format!("`{place}.{field}[{at}]` is not {why}"))
     })
 }
 
-fn items<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> {
-    let items = of.get(field).and_then(Value::as_array);
-    items.into_iter().flatten()
-}
-
-fn is_object(item: &Value) -> Option<&'static str> {
+fn is_object(item: Encoded<'_>) -> Option<&'static str> {
     (!item.is_object()).then_some("a mapping")
 }
 
 /// As the API server asks of hostnames: lower case, without scheme and port, and `*` for the first label alone.
-fn is_hostname(item: &Value) -> Option<&'static str> {
+fn is_hostname(item: Encoded<'_>) -> Option<&'static str> {
     let is_label = |label: &str| {
         let mut characters = label.chars();
         !label.is_empty()
             && characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
     };
-    let is_valid = item.as_str().is_some_and(|name| {
+    let is_valid = item.text().is_some_and(|name| {
         let name = name.strip_prefix("*.").unwrap_or(name);
         name.split('.').all(is_label)
     });
@@ -106,14 +103,15 @@ fn is_hostname(item: &Value) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use entail_core::model::Body;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn problem(kind: &str, spec: &Value) -> String {
         let version = format!("{}/v1", groups::GATEWAY);
         let object = json!({"apiVersion": version, "kind": kind, "spec": spec});
-        problem_of(&object).unwrap_or_default()
+        problem_of(Body::new(&object).encoded()).unwrap_or_default()
     }
 
     #[test]
@@ -177,6 +175,6 @@ mod tests {
         assert_eq!(problem("TCPRoute", &json!({"rules": null})), "");
         assert_eq!(problem("Other", &json!({"rules": {}})), "");
         let other = json!({"apiVersion": "f.io/v1", "kind": "HTTPRoute", "spec": {"rules": {}}});
-        assert_eq!(problem_of(&other), None);
+        assert_eq!(problem_of(Body::new(&other).encoded()), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Gateways, ListenerSets and GatewayClasses that change, with what is below them: found by reading, before random worlds
-//! reached it. Each step is compared with a world that is read from scratch.
+//! Gateways, ListenerSets and GatewayClasses that change, with what is below them, and Routes that are also backends: found
+//! by reading, before random worlds reached it, and by these. Each step is compared with a world that is read from scratch.
 
 use entail::snapshot::{Snapshot, SnapshotBuilder};
 use entail_core::effective::World;
@@ -195,6 +195,32 @@ fn a_policy_acts_on_a_listener_set_that_is_also_a_backend() {
     world.apply(&json!([set(&[("m", 81), ("n", 82)]), own]));
     world.delete(&json!([set(&[])]));
     world.apply(&json!([set(&[("n", 81)])]));
+}
+
+/// All paths through a Route are below it, but for those on which it is a backend.
+#[test]
+fn the_first_policy_on_a_route_acts_where_the_route_is_a_backend() {
+    let backend =
+        |name| json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": name});
+    let naming = |name, backends: &[Value]| route(name, &["g"], &json!({"backendRefs": backends}));
+    let mut world = FollowedWorld::new(&json!([
+        profile(),
+        gateway("g", &[("l", 80)]),
+        naming("r", &[backend("nowhere"), backend("own")]),
+        route("own", &["g"], &json!({})),
+        policy("above", "Gateway", "g"),
+    ]));
+    world.apply(&json!([policy("nowhere", "HTTPRoute", "nowhere")]));
+    // The Route itself changes at the same time.
+    world.apply(&json!([
+        route(
+            "own",
+            &["g"],
+            &json!({"matches": [{"path": {"value": "/a"}}]})
+        ),
+        policy("own", "HTTPRoute", "own"),
+    ]));
+    world.delete(&json!([policy("own", "HTTPRoute", "own")]));
 }
 
 /// The states of routes have no own fields as long as the kind has no policy.

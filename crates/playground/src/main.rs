@@ -9,6 +9,8 @@ mod answer;
 #[allow(dead_code, reason = "the server uses the rest")]
 #[path = "../../../src/bounded_value.rs"]
 mod bounded_value;
+#[path = "../../../src/cores.rs"]
+mod cores;
 mod source;
 
 use std::io::{self, Read, Write};

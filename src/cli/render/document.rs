@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use crate::printable::{escape, is_hidden};
+use crate::printable::{escape, has_hidden, is_hidden};
 
 /// A value to print.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl Document {
     /// JSON text that is printed unchanged if it has no hidden characters; a string if it is not JSON.
     pub(in crate::cli) fn exact(json: &str) -> Self {
         match serde_json::from_str::<IgnoredAny>(json) {
-            Ok(IgnoredAny) if !json.contains(is_hidden) => Document::Json(json.to_owned()),
+            Ok(IgnoredAny) if !has_hidden(json) => Document::Json(json.to_owned()),
             // Hidden characters are escaped when the parsed value is printed.
             Ok(IgnoredAny) => serde_json::from_str::<Value>(json)
                 .map_or_else(|_| Document::text(json), Document::from),
@@ -119,13 +119,17 @@ impl From<u32> for Document {
 
 /// Returns a quoted string that is valid in JSON and in YAML. All hidden characters are escaped.
 pub(in crate::cli) fn quoted(text: &str) -> String {
-    // A string always serializes.
-    without_hidden(serde_json::to_string(text).unwrap_or_default())
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    match text.bytes().all(is_plain) {
+        true => ["\"", text, "\""].concat(),
+        // A string always serializes.
+        false => without_hidden(serde_json::to_string(text).unwrap_or_default()),
+    }
 }
 
 /// Escapes the hidden characters of a compact JSON text, of which serde_json escapes only a few. They are in strings.
 pub(in crate::cli) fn without_hidden(json: String) -> String {
-    match json.contains(is_hidden) {
+    match has_hidden(&json) {
         // Four digits are enough for all of them.
         true => escape(&json, is_hidden),
         false => json,

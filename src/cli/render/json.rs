@@ -25,7 +25,8 @@ pub(in crate::cli) fn write(
         Document::Map(fields) => ("{", "}", fields.len()),
     };
     if number == 0 {
-        return write!(out, "{open}{close}");
+        out.write_all(open.as_bytes())?;
+        return out.write_all(close.as_bytes());
     }
     if fits(document, WIDTH.saturating_sub(indent)).is_some() {
         return out.write_all(compact(document).as_bytes());
@@ -41,13 +42,15 @@ pub(in crate::cli) fn write(
         Document::Map(fields) => {
             for (at, (name, value)) in fields.iter().enumerate() {
                 next_line(out, at, indent + 2)?;
-                write!(out, "{}: ", quoted(name))?;
+                out.write_all(quoted(name).as_bytes())?;
+                out.write_all(b": ")?;
                 write(out, value, indent + 2)?;
             }
         }
         _ => {}
     }
-    write!(out, "\n{:indent$}{close}", "")
+    begin_line(out, indent)?;
+    out.write_all(close.as_bytes())
 }
 
 /// What is left of a line of this many columns after a document on one line; `None` if it is too
@@ -78,28 +81,57 @@ fn fits(document: &Document, room: usize) -> Option<usize> {
 
 /// Begins the line of an item.
 pub(in crate::cli) fn next_line(out: &mut dyn Write, at: usize, indent: usize) -> io::Result<()> {
-    let comma = if at > 0 { "," } else { "" };
-    write!(out, "{comma}\n{:indent$}", "")
+    if at > 0 {
+        out.write_all(b",")?;
+    }
+    begin_line(out, indent)
+}
+
+/// Begins a line. With `write!` and a width this takes as long as all else of a document.
+fn begin_line(out: &mut dyn Write, indent: usize) -> io::Result<()> {
+    const SPACES: &[u8] = &[b' '; 64];
+    out.write_all(b"\n")?;
+    let mut left = indent;
+    while left > 0 {
+        let some = SPACES.get(..left).unwrap_or(SPACES);
+        out.write_all(some)?;
+        left -= some.len();
+    }
+    Ok(())
 }
 
 /// A document on one line, for people.
 pub(in crate::cli) fn compact(document: &Document) -> String {
+    let mut text = String::new();
+    append(document, &mut text);
+    text
+}
+
+/// Appends a document on one line.
+fn append(document: &Document, out: &mut String) {
     match document {
-        Document::Null => "null".to_owned(),
-        Document::Bool(bool) => bool.to_string(),
-        Document::Number(number) => number.to_string(),
-        Document::Json(text) => text.clone(),
-        Document::Text(text) => quoted(text),
+        Document::Null => out.push_str("null"),
+        Document::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+        Document::Number(number) => out.push_str(&number.to_string()),
+        Document::Json(text) => out.push_str(text),
+        Document::Text(text) => out.push_str(&quoted(text)),
         Document::List(items) => {
-            let items: Vec<String> = items.iter().map(compact).collect();
-            format!("[{}]", items.join(", "))
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                append(item, out);
+            }
+            out.push(']');
         }
         Document::Map(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{}: {}", quoted(name), compact(value)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
+            out.push('{');
+            for (at, (name, value)) in fields.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                out.push_str(&quoted(name));
+                out.push_str(": ");
+                append(value, out);
+            }
+            out.push('}');
         }
     }
 }

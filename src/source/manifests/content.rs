@@ -133,8 +133,13 @@ fn read_content(
     stable: bool,
     limits: Limits,
 ) -> Result<FileContent, ReadError> {
-    let mut bytes = Vec::new();
     let most = limits.bytes();
+    let length = fingerprint.as_ref().map_or(0, |known| known.length);
+    // One byte more, so that the end is found without more room.
+    let length = usize::try_from(length).map_or(most, |length| length.min(most));
+    let mut bytes = Vec::new();
+    // Without so much memory, reading fails.
+    let _ = bytes.try_reserve_exact(length.saturating_add(1));
     let one_more = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     from.take(one_more)
         .read_to_end(&mut bytes)

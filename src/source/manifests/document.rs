@@ -17,6 +17,8 @@ use serde_saphyr::{
     Error, ExternalMessageSource, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned,
 };
 
+use entail_core::model::Body;
+
 use super::json;
 use super::limits::Limits;
 use super::refusal::{NOT_FINITE, NOT_MERGED, NOT_TEXT, TWICE, refusal};
@@ -27,9 +29,17 @@ pub(super) struct Document {
     /// The line on which the content begins.
     pub line: u32,
     /// The content; null if the document is empty.
-    pub value: Value,
+    pub content: DocumentContent,
     /// The lines of the items of the top-level list `items`.
     pub items: Vec<u32>,
+}
+
+/// The content of a document.
+pub(super) enum DocumentContent {
+    /// As YAML is read, and lists of objects.
+    Value(Value),
+    /// As objects are kept.
+    Encoded(Body),
 }
 
 /// Why a document cannot be read.
@@ -121,7 +131,21 @@ fn finish(node: Node<'_>, text: &str) -> Result<Document, DocumentError> {
     let line = node.line.max(1);
     let items = items(&node.content);
     let value = Reader { text }.value(node)?;
-    Ok(Document { line, value, items })
+    Ok(Document {
+        line,
+        content: DocumentContent::Value(value),
+        items,
+    })
+}
+
+impl DocumentContent {
+    /// The value.
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Encoded(body) => body.value(),
+        }
+    }
 }
 
 /// The line of a text that was indented last.

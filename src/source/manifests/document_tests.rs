@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Document, DocumentError> {
 }
 
 fn one(text: &str) -> Value {
-    read(text).unwrap().value
+    read(text).unwrap().content.into_value()
 }
 
 #[track_caller]

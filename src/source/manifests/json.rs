@@ -3,30 +3,39 @@
 //! JSON is YAML, and reading it as such takes a small part of the time. Documents in which the two could differ, and
 //! all with an error, are left to the reader of YAML, which knows what kubectl does and what to say.
 
-use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
 
-use super::document::Document;
+use entail_core::model::{BodyWriter, Encoded};
+
+use super::document::{Document, DocumentContent};
 use super::limits::Limits;
+use super::read::member_kind;
 use crate::bounded_value::MAX_DEPTH;
 use crate::bounded_value::containers_of_text;
 
 /// Maximum length of a key. In YAML, a key that is followed by `:` has at most 1 024 characters.
 const MAX_KEY: usize = 1_000;
 
-/// Reads a value within the limits of its document.
-#[derive(Clone, Copy)]
-struct Nested<'d> {
+/// Reads a value within the limits of its document, and writes it.
+struct Nested<'r> {
     /// The levels that may be below.
     levels: usize,
-    /// The number of values that may follow.
-    values: &'d Cell<usize>,
-    /// The number of lists and maps that may follow.
-    containers: &'d Cell<usize>,
+    reading: &'r mut Reading,
 }
+
+/// A document that is read.
+struct Reading {
+    /// The number of values that may follow.
+    values: usize,
+    /// The number of lists and maps that may follow.
+    containers: usize,
+    body: BodyWriter,
+}
+
+/// Reads the name of a field, and writes it.
+struct FieldName<'r>(&'r mut BodyWriter);
 
 /// Reads a document that is a JSON object. `None` if it is not, or has to be read as YAML.
 pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
@@ -41,93 +50,145 @@ pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
     {
         return None;
     }
+    let mut reading = Reading {
+        values: limits.values(),
+        containers: containers_of_text(text.len()),
+        body: BodyWriter::with_capacity(content.len()),
+    };
     let nested = Nested {
         levels: MAX_DEPTH,
-        values: &Cell::new(limits.values()),
-        containers: &Cell::new(containers_of_text(text.len())),
+        reading: &mut reading,
     };
     let mut json = serde_json::Deserializer::from_str(content);
-    let value = nested.deserialize(&mut json).ok()?;
+    nested.deserialize(&mut json).ok()?;
     json.end().ok()?;
+    let body = reading.body.finish();
     let before = text.len().saturating_sub(content.len());
     let newlines = text.bytes().take(before).filter(|byte| *byte == b'\n');
     let line = u32::try_from(newlines.count()).ok()?.saturating_add(1);
-    let items = value.get("items").and_then(Value::as_array);
+    let value = body.encoded();
+    let items = value.get("items").filter(|items| items.is_list());
     // Where the items are is known only if all are on one line.
     if items.is_some() && content.trim_end().contains('\n') {
         return None;
     }
-    let items = vec![line; items.map_or(0, Vec::len)];
-    Some(Document { line, value, items })
+    let kind = value.get("kind").and_then(Encoded::text);
+    let items = vec![line; items.map_or(0, |items| items.items().count())];
+    let content = match kind.and_then(member_kind) {
+        // Its items are taken out of it.
+        Some(_) => DocumentContent::Value(body.value()),
+        None => DocumentContent::Encoded(body),
+    };
+    Some(Document {
+        line,
+        content,
+        items,
+    })
 }
 
-impl Nested<'_> {
-    /// What is one level below, in a list or map.
-    fn below<E: Error>(self) -> Result<Self, E> {
-        let left = self.containers.get().checked_sub(1);
-        self.containers
-            .set(left.ok_or_else(|| E::custom("too many lists and maps"))?);
+impl<'r> Nested<'r> {
+    /// What is one level below, in a list or map: the levels that may be below that, and what is read.
+    fn below<E: Error>(self) -> Result<(usize, &'r mut Reading), E> {
+        let left = self.reading.containers.checked_sub(1);
+        self.reading.containers = left.ok_or_else(|| E::custom("too many lists and maps"))?;
         let levels = self.levels.checked_sub(1);
         let levels = levels.ok_or_else(|| E::custom("too deep"))?;
-        Ok(Self { levels, ..self })
+        Ok((levels, self.reading))
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Nested<'_> {
-    type Value = Value;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let left = self.values.get().checked_sub(1);
-        self.values
-            .set(left.ok_or_else(|| D::Error::custom("too many values"))?);
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let left = self.reading.values.checked_sub(1);
+        self.reading.values = left.ok_or_else(|| D::Error::custom("too many values"))?;
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Nested<'_> {
-    type Value = Value;
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value that YAML reads alike")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.reading.body.null();
+        Ok(())
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.reading.body.bool(value);
+        Ok(())
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.reading.body.signed(value);
+        Ok(())
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.reading.body.unsigned(value);
+        Ok(())
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<(), E> {
+        self.reading.body.text(value);
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let (below, mut members) = (self.below()?, Vec::new());
-        while let Some(member) = access.next_element_seed(below)? {
-            members.push(member);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        let (levels, reading) = self.below()?;
+        let list = reading.body.begin_list();
+        while let reading = &mut *reading
+            && access
+                .next_element_seed(Nested { levels, reading })?
+                .is_some()
+        {}
+        reading.body.end_list(list);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        let (levels, reading) = self.below()?;
+        let map = reading.body.begin_map();
+        while access
+            .next_key_seed(FieldName(&mut reading.body))?
+            .is_some()
+        {
+            let reading = &mut *reading;
+            access.next_value_seed(Nested { levels, reading })?;
         }
-        Ok(Value::Array(members))
+        match reading.body.end_map(map) {
+            true => Ok(()),
+            false => Err(A::Error::custom("a key that comes twice")),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for FieldName<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for FieldName<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key that YAML reads alike")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let (below, mut fields) = (self.below()?, Map::new());
-        while let Some(name) = access.next_key::<String>()? {
-            let value = access.next_value_seed(below)?;
-            if name.len() > MAX_KEY || fields.insert(name, value).is_some() {
-                return Err(A::Error::custom("a key that YAML refuses"));
-            }
+    fn visit_str<E: Error>(self, name: &str) -> Result<(), E> {
+        if name.len() > MAX_KEY {
+            return Err(E::custom("a key that YAML refuses"));
         }
-        Ok(Value::Object(fields))
+        self.0.name(name);
+        Ok(())
     }
 }
 
@@ -250,9 +311,13 @@ mod tests {
                 let expected = yaml(&text, Limits::default()).unwrap_or_else(|error| {
                     panic!("line {}: {}\n{text}", error.line, error.message)
                 });
-                assert_eq!(found.value, expected.value, "{text}");
-                assert_eq!(found.line, expected.line, "{text}");
-                assert_eq!(found.items, expected.items, "{text}");
+                assert_eq!(
+                    (found.line, &found.items),
+                    (expected.line, &expected.items),
+                    "{text}"
+                );
+                let values = [found, expected].map(|document| document.content.into_value());
+                assert_eq!(values[0], values[1], "{text}");
             }
             assert!(compared > 1_000, "{compared}");
         };

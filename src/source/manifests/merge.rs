@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
+
 use entail_core::model::{Change, Object, ObjectKey, Str};
 
 use super::defaults::{CrdSchemas, DefaultedObject};
@@ -48,6 +50,12 @@ pub(super) struct ChangedFile {
     pub path: PathBuf,
     /// Its objects; `None` if it does not exist any more.
     pub items: Option<Vec<Item>>,
+}
+
+/// The objects that changed files had and have, without those that did not change.
+struct ChangedObjects {
+    before: BTreeSet<ByKey>,
+    now: BTreeSet<ByKey>,
 }
 
 /// An object that is found by its key.
@@ -220,16 +228,13 @@ impl Published {
         scopes: &KindScopes,
         files: &mut [ChangedFile],
     ) -> Option<Change> {
-        let (before, now) = (
-            self.objects_before(files)?,
-            self.objects_now(scopes, files)?,
-        );
+        let ChangedObjects { before, now } = self.changed_objects(scopes, files)?;
         self.schemas.forget_decoded();
         let is_elsewhere =
-            |object: &&ByKey| self.objects.contains(*object) && !before.contains(*object);
+            |object: &ByKey| self.objects.contains(object) && !before.contains(object);
         let defines_kinds = |object: &ByKey| object.0.key.kind.defines_kinds();
         let mut concerned = before.iter().chain(&now);
-        if concerned.any(defines_kinds) || now.iter().any(|object| is_elsewhere(&object)) {
+        if concerned.any(defines_kinds) || now.iter().any(is_elsewhere) {
             return None;
         }
         for ChangedFile { path, items } in files {
@@ -259,31 +264,42 @@ impl Published {
         })
     }
 
-    /// The objects that files had; `None` if an object may be in two places.
-    fn objects_before(&self, files: &[ChangedFile]) -> Option<BTreeSet<ByKey>> {
-        let known = files.iter().filter_map(|file| self.of_file.get(&file.path));
-        let objects = known.flatten().cloned().map(ByKey);
-        self.is_clean.then(|| objects.collect())
-    }
-
-    /// The objects that files have; `None` if there is a problem with them.
-    fn objects_now(
+    /// The objects of files, but for those that they share with the last update; `None` if there is a problem with them, or
+    /// an object may be in two places.
+    fn changed_objects(
         &self,
         scopes: &KindScopes,
         files: &mut [ChangedFile],
-    ) -> Option<BTreeSet<ByKey>> {
+    ) -> Option<ChangedObjects> {
+        if !self.is_clean {
+            return None;
+        }
+        let known = files.iter().filter_map(|file| self.of_file.get(&file.path));
+        let known: HashMap<_, _> = known.flatten().map(|o| (Arc::as_ptr(o), o)).collect();
         let mut now = BTreeSet::new();
+        let mut shared = HashSet::new();
         for ChangedFile { path, items } in files {
             let name = &name_of(path);
             for item in items.iter_mut().flatten() {
                 scopes.reassign_namespace(&mut item.object, &item.written);
                 let (object, problem) = item.with_defaults(&self.schemas, name);
-                if problem.is_some() || !now.insert(ByKey(object)) {
+                let at = Arc::as_ptr(&object);
+                // Of two CRDs of a kind, another one can count, though both are as they were.
+                let is_same = known.contains_key(&at) && !object.key.kind.defines_kinds();
+                let is_first = match is_same {
+                    true => shared.insert(at),
+                    false => now.insert(ByKey(object)),
+                };
+                if problem.is_some() || !is_first {
                     return None;
                 }
             }
         }
-        Some(now)
+        let before = known.into_iter().filter(|(at, _)| !shared.contains(at));
+        let before = before
+            .map(|(_, object)| ByKey(Arc::clone(object)))
+            .collect();
+        Some(ChangedObjects { before, now })
     }
 
     fn replace(&mut self, now: BTreeSet<ByKey>) -> Change {

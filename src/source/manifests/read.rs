@@ -11,13 +11,14 @@ use std::thread;
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
-use entail_core::model::{Location, Object, Str};
+use entail_core::model::{Body, Encoded, Location, Object, Str};
 
-use super::document::{self, Document, DocumentError};
+use super::document::{self, Document, DocumentContent, DocumentError};
 use super::limits::Limits;
 use super::split::{Piece, split};
 use super::{Problem, ProblemKind};
-use crate::source::object::{parse_object, secret_name};
+use crate::cores::cores;
+use crate::source::object::{body_of, parse_body, secret_name};
 use crate::source::shape;
 
 /// Maximum number of problems of one file that are reported individually.
@@ -187,7 +188,7 @@ pub fn read_documents(
 ) -> impl Iterator<Item = Result<(u32, Value), ManifestError>> {
     let documents = documents(text, Limits::default()).into_iter();
     documents.map(move |document| match document {
-        Ok(document) => Ok((document.line, document.value)),
+        Ok(document) => Ok((document.line, document.content.into_value())),
         Err(error) => Err(ManifestError {
             name: name.to_owned(),
             line: Some(error.line),
@@ -213,14 +214,13 @@ pub(super) fn on_parser_threads<I: Sync, T: Send>(
         }
         done
     };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
     let done = thread::scope(|scope| {
         let spawn = |_| {
             thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, work)
         };
-        let threads: Vec<_> = (0..cores.min(MAX_THREADS).min(items.len()))
+        let threads: Vec<_> = (0..cores().min(MAX_THREADS).min(items.len()))
             .map(spawn)
             .collect();
         let joined = threads.into_iter().flatten().map(|thread| thread.join());
@@ -314,7 +314,10 @@ fn read_piece(piece: &Piece<'_>, limits: Limits) -> PieceContent {
         Err(error) => Err(not_utf8(piece.text, error.valid_up_to())),
     };
     match document {
-        Ok(document) if document.value.is_null() => PieceContent::Empty,
+        Ok(Document {
+            content: DocumentContent::Value(Value::Null),
+            ..
+        }) => PieceContent::Empty,
         Ok(mut document) => {
             for line in document.items.iter_mut().chain([&mut document.line]) {
                 *line = line.saturating_add(before);
@@ -336,8 +339,8 @@ pub(super) fn hash_of(text: &[u8]) -> u64 {
 
 /// Whether a document configures Kustomize. It stands beside manifests, is no object of a cluster, and need not have a name
 /// or an apiVersion.
-fn is_kustomization(value: &Value, file: &str) -> bool {
-    let text = |field: &str| value.get(field).and_then(Value::as_str);
+fn is_kustomization(value: Encoded<'_>, file: &str) -> bool {
+    let text = |field: &str| value.get(field).and_then(Encoded::text);
     let group = text("apiVersion").map(|version| version.split('/').next().unwrap_or_default());
     match group {
         Some(group) => group == "kustomize.config.k8s.io",
@@ -362,9 +365,13 @@ impl Reader {
     fn document(&mut self, document: Document) {
         let Document {
             line,
-            value,
+            content,
             items: lines,
         } = document;
+        let value = match content {
+            DocumentContent::Value(value) => value,
+            DocumentContent::Encoded(body) => return self.single(body, line),
+        };
         match list(value) {
             Ok(members) => {
                 for (at, member) in members.into_iter().enumerate() {
@@ -372,7 +379,7 @@ impl Reader {
                     self.value(member, line);
                 }
             }
-            Err(value) => self.single(value, line),
+            Err(value) => self.single(body_of(value), line),
         }
     }
 
@@ -385,23 +392,23 @@ impl Reader {
                     self.value(member, line);
                 }
             }
-            Err(value) => self.single(value, line),
+            Err(value) => self.single(body_of(value), line),
         }
     }
 
-    fn single(&mut self, value: Value, line: u32) {
+    fn single(&mut self, body: Body, line: u32) {
         let location = Location {
             file: self.name.clone(),
             line,
         };
-        if is_kustomization(&value, &self.name) {
+        if is_kustomization(body.encoded(), &self.name) {
             return;
         }
-        if let Some(object) = secret_name(&value, &location) {
+        if let Some(object) = secret_name(body.encoded(), &location) {
             return self.parsed.objects.push(ManifestObject { object, line });
         }
-        let wrong_type = shape::problem_of(&value);
-        match parse_object(value, Some(location)) {
+        let wrong_type = shape::problem_of(body.encoded());
+        match parse_body(body, Some(location)) {
             Ok(Some(object)) => {
                 let wrong_type = wrong_type.map(|wrong_type| Problem {
                     path: self.name.to_string(),
@@ -463,13 +470,18 @@ impl Reader {
     }
 }
 
+/// The kind of the items of a list by its kind; empty if they can be of any kind.
+pub(super) fn member_kind(kind: &str) -> Option<&str> {
+    kind.strip_suffix("List")
+}
+
 /// Returns the items of a `List`; otherwise the value itself as the error.
 fn list(value: Value) -> Result<Vec<Value>, Value> {
     let Value::Object(mut body) = value else {
         return Err(value);
     };
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let Some(member_kind) = text("kind").and_then(|kind| kind.strip_suffix("List")) else {
+    let Some(member_kind) = text("kind").and_then(member_kind) else {
         return Err(Value::Object(body));
     };
     let version = text("apiVersion").unwrap_or_default();

@@ -412,6 +412,27 @@ fn a_crd_that_can_be_read_comes_before_an_earlier_version() {
 }
 
 #[test]
+fn of_two_crds_of_a_kind_the_last_one_that_can_be_read_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        std::fs::write(folder.path().join(file), text).unwrap();
+    };
+    let last = DOCUMENTS[6].replace("default: 7", "default: 8");
+    let last = last.replace("name: foos.f.io", "name: more.f.io");
+    write("a.yaml", DOCUMENTS[6]);
+    write("b.yaml", DOCUMENTS[4]);
+    write("z.yaml", &last);
+    let mut source = Manifests::new(vec![folder.path().to_owned()], KindScopes::default());
+    let mut followed = Followed::default();
+    // Neither of them changes.
+    for (text, default) in [(&*last, 8), ("[", 7), (&last, 8)] {
+        write("z.yaml", text);
+        followed.take(source.scan());
+        assert_eq!(followed.specs("Foo", "w"), [default], "{text}");
+    }
+}
+
+#[test]
 fn an_object_in_a_renamed_file_has_its_new_place() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = (folder.path().join("x.yaml"), folder.path().join("y.yaml"));

@@ -84,7 +84,8 @@ impl Transitions {
 
     /// Adds a transition.
     pub(super) fn add(&mut self, state: StateId, symbol: u32, next: StateId) {
-        self.table.insert((state, symbol, next), hash);
+        let transition = (state, symbol, next);
+        self.table.insert(transition, hash(&transition), hash);
     }
 
     /// Releases unused memory.

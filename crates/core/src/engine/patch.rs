@@ -89,8 +89,9 @@ impl Engine {
             routes.extend(self.routes_naming(&backends)?);
         }
         let store = self.world().store();
+        // A Route that does not exist is the backend of others.
         let mut entries = routes.iter().map(|key| (key, store.get(key)));
-        if !entries.all(|(key, entry)| self.patches_route(key, (entry, entry))) {
+        if !entries.all(|(key, entry)| entry.is_some() && self.patches_route(key, (entry, entry))) {
             return None;
         }
         let mut patch = self.patch_paths(PathChanges {

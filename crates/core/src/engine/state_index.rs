@@ -273,7 +273,7 @@ impl StateIndex {
             let known = states.get(*id as usize);
             known.map_or(0, |known| hasher.hash_one(known))
         };
-        self.states.insert(id, hash_of);
+        self.states.insert(id, hash, hash_of);
         Ok(id)
     }
 
@@ -312,7 +312,7 @@ impl StateIndex {
             let known = by_id.get(*id as usize);
             known.map_or(0, |known| hasher.hash_one(&**known))
         };
-        index.ids.insert(id, hash_of);
+        index.ids.insert(id, hash, hash_of);
         Ok(id)
     }
 }

@@ -14,6 +14,9 @@ use super::{FieldStep, words};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Body(Box<[u8]>);
 
+/// The size in bytes of an object as most are, encoded.
+const TYPICAL_SIZE: usize = 512;
+
 /// What an encoded value starts with. Numbers are kept in binary form: a number can differ in the last place after it
 /// was written as a decimal text and read again.
 pub(super) mod tag {
@@ -31,9 +34,14 @@ pub(super) mod tag {
 impl Body {
     /// Encodes a value.
     pub fn new(value: &Value) -> Self {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(TYPICAL_SIZE);
         encode(value, &mut out);
         Self(out.into())
+    }
+
+    /// A value that is encoded already.
+    pub(super) fn from_encoded(encoded: Vec<u8>) -> Self {
+        Self(encoded.into())
     }
 
     /// Decodes the whole value.
@@ -173,6 +181,21 @@ impl<'b> Encoded<'b> {
         self.0.text()
     }
 
+    /// The number, if the value is one that is whole and not negative.
+    pub fn unsigned(mut self) -> Option<u64> {
+        (self.0.byte()? == tag::UNSIGNED).then_some(())?;
+        self.0.number()
+    }
+
+    /// The number, if the value is a whole one.
+    pub fn signed(mut self) -> Option<i64> {
+        match self.0.byte()? {
+            tag::UNSIGNED => i64::try_from(self.0.number()?).ok(),
+            tag::SIGNED => Some(i64::from_le_bytes(self.0.fixed()?)),
+            _ => None,
+        }
+    }
+
     /// The value at a field path of a profile, like [`at_path`](super::at_path).
     pub fn at_path(self, path: &[FieldStep], any: Option<usize>) -> Option<Self> {
         self.0.follow(path, any).map(Self)
@@ -246,6 +269,11 @@ impl<'b> Encoded<'b> {
             rest.skip()?;
             Some((name, value))
         })
+    }
+
+    /// The items of a field that is a list; nothing of any other field.
+    pub fn items_of(self, field: &str) -> impl Iterator<Item = Self> {
+        self.get(field).into_iter().flat_map(Self::items)
     }
 
     /// The items of a list; nothing of any other value.
@@ -344,13 +372,20 @@ fn encode_sized(tag: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) 
     out.push(tag);
     let start = out.len();
     content(out);
-    let mut size = Vec::new();
-    encode_length((out.len() - start) as u64, &mut size);
-    out.splice(start..start, size);
+    close(out, start);
+}
+
+/// Puts the size in bytes of what follows a place before it.
+pub(super) fn close(out: &mut Vec<u8>, start: usize) {
+    let size = out.len().saturating_sub(start);
+    encode_length(size as u64, out);
+    if let Some(sized) = out.get_mut(start..) {
+        sized.rotate_left(size);
+    }
 }
 
 /// Appends a text: twice its length and its bytes, or one more than twice the number of a common word.
-fn encode_text(text: &str, out: &mut Vec<u8>) {
+pub(super) fn encode_text(text: &str, out: &mut Vec<u8>) {
     if let Some(number) = words::number(text) {
         return encode_length(2 * number + 1, out);
     }
@@ -359,7 +394,7 @@ fn encode_text(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends a number in groups of seven bits, the lowest first.
-fn encode_length(mut number: u64, out: &mut Vec<u8>) {
+pub(super) fn encode_length(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
@@ -611,6 +646,32 @@ mod tests {
         }
         assert_eq!(body.get("spec"), value.get("spec").cloned());
         assert!(body.has("spec") && !body.has("none"));
+    }
+
+    #[test]
+    fn numbers_are_read_as_in_values() {
+        for value in [
+            json!(0),
+            json!(7),
+            json!(u64::MAX),
+            json!(-1),
+            json!(i64::MIN),
+            json!(1.0),
+            json!(null),
+            json!("1"),
+            json!([1]),
+        ] {
+            let body = Body::new(&value);
+            let (unsigned, signed) = (body.encoded().unsigned(), body.encoded().signed());
+            assert_eq!(
+                (unsigned, signed),
+                (value.as_u64(), value.as_i64()),
+                "{value}"
+            );
+        }
+        let body = Body::new(&json!({"a": [1, 2], "b": {"c": 1}}));
+        let count = |field: &str| body.encoded().items_of(field).count();
+        assert_eq!(["a", "b", "c"].map(count), [2, 0, 0]);
     }
 
     #[test]

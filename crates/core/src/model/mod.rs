@@ -4,6 +4,7 @@
 //! This module depends on no other module of the package.
 
 mod body;
+mod body_writer;
 #[cfg(feature = "engine")]
 mod change;
 mod chunked_list;
@@ -41,6 +42,7 @@ mod value;
 mod words;
 
 pub use body::{Body, Encoded, Rules};
+pub use body_writer::{BodyWriter, OpenList, OpenMap};
 #[cfg(feature = "engine")]
 pub use change::{Change, KindState, SourceState};
 pub use chunked_list::{ChunkedList, ChunkedListIter};

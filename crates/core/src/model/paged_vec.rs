@@ -176,15 +176,15 @@ impl<T: TableEntry> PagedTable<T> {
         None
     }
 
-    /// Adds an entry. `hash_of` returns the hash of any entry.
-    pub fn insert(&mut self, entry: T, hash_of: impl Fn(&T) -> u64) {
+    /// Adds an entry with its hash. `hash_of` returns the hash of any entry.
+    pub fn insert(&mut self, entry: T, hash: u64, hash_of: impl Fn(&T) -> u64) {
         // At most three quarters are used.
         if (self.used + 1) * 4 > self.slots.len() * 3 {
-            self.resize(self.length * 2 + 8, &hash_of);
+            self.resize(self.length * 8 / 3 + 8, &hash_of);
         }
         let slots = &self.slots;
         let is_free = |at: &usize| !slots.get(*at).is_some_and(is_full);
-        let place = probes(hash_of(&entry), slots.len()).find(is_free);
+        let place = probes(hash, slots.len()).find(is_free);
         let Some(place) = place else { return };
         self.used += usize::from(slots.get(place) == Some(&T::EMPTY));
         self.length += 1;
@@ -214,9 +214,22 @@ impl<T: TableEntry> PagedTable<T> {
         self.slots.iter().filter(|slot| is_full(*slot))
     }
 
+    /// A table with room for some entries.
+    pub fn with_room(entries: usize) -> Self {
+        let mut table = Self::default();
+        table.resize(settled(entries), &|_| 0);
+        table
+    }
+
     /// Leaves a little space for more entries, which are then added without moving all.
     pub fn settle(&mut self, hash_of: impl Fn(&T) -> u64) {
-        self.resize(self.length + self.length / 2 + 8, &hash_of);
+        let slots = settled(self.length);
+        // Moving all takes longer than finding a fifth more room.
+        if self.used > self.length
+            || !(slots..=slots + slots / 5 + PAGE).contains(&self.slots.len())
+        {
+            self.resize(slots, &hash_of);
+        }
     }
 
     fn resize(&mut self, capacity: usize, hash_of: &impl Fn(&T) -> u64) {
@@ -233,6 +246,11 @@ impl<T: TableEntry> PagedTable<T> {
             }
         }
     }
+}
+
+/// The number of slots for some entries.
+fn settled(entries: usize) -> usize {
+    entries + entries / 2 + 8
 }
 
 /// The slots of a hash, in the order in which they are tried.
@@ -306,7 +324,7 @@ mod tests {
         let mut table = PagedTable::default();
         let entries = [(u32::MAX, 0), (u32::MAX - 1, 0), (0, u32::MAX)];
         for entry in entries {
-            table.insert(entry, hash);
+            table.insert(entry, hash(&entry), hash);
         }
         for entry in entries {
             let found = table.find(hash(&entry), |other| *other == entry);
@@ -321,7 +339,7 @@ mod tests {
         let mut table = PagedTable::default();
         let mut copies = Vec::new();
         for value in 0..4_000_u64 {
-            table.insert(value, hash);
+            table.insert(value, hash(&value), hash);
             if value % 1_000 == 500 {
                 copies.push((value, table.clone()));
             }

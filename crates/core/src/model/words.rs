@@ -1,5 +1,9 @@
 //! Words that are in most objects, which encoded values name by number.
 
+use std::sync::LazyLock;
+
+use hashbrown::HashMap;
+
 /// Sorted. Only the memory of the process has these numbers, so words can be added.
 #[rustfmt::skip]
 pub(super) const WORDS: [&str; 193] = [
@@ -31,9 +35,11 @@ pub(super) const WORDS: [&str; 193] = [
     "weight", "when", "window",
 ];
 
-/// The number of a word that is in the list.
+/// The number of a word that is in the list. Each text and each name of a field of each object is looked for.
 pub(super) fn number(text: &str) -> Option<u64> {
-    WORDS.binary_search(&text).ok().map(|found| found as u64)
+    static NUMBERS: LazyLock<HashMap<&str, u64>> =
+        LazyLock::new(|| WORDS.into_iter().zip(0..).collect());
+    NUMBERS.get(text).copied()
 }
 
 /// The word with a number.

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use serde_json::Value;
 
 use super::conditions::Subject;
 use super::dialect::{Dialect, ListenerIsolation};
@@ -21,7 +20,7 @@ use super::result::{
     MatchFailure, MatchedRule, NearMiss, NoMatchReason, RoutingOptions, RoutingResult,
 };
 use super::router::{IndexOwner, RequestRouter};
-use crate::model::{ListenerSetStep, ObjectKey, Root, Str, TrafficPath};
+use crate::model::{Encoded, ListenerSetStep, ObjectKey, Root, Str, TrafficPath};
 use crate::store::{BackendRef, NamespacedName, Store};
 use crate::topology::mesh::MeshRoute;
 use crate::topology::{GatewayNode, RootController, Topology};
@@ -601,17 +600,21 @@ impl<'a> DialectSearch<'_, 'a> {
 
     /// Returns the backendRefs of a rule with their weights.
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
-        let body = self.search.store.get(route).map(|entry| &entry.object.body);
-        let list = body.and_then(|body| body.pointer(&format!("/spec/rules/{rule}/backendRefs")));
-        let list = list.as_ref().and_then(Value::as_array);
+        let entry = self.search.store.get(route);
+        let spec = entry.and_then(|entry| entry.object.body.encoded().get("spec"));
+        let mut rules = spec.into_iter().flat_map(|spec| spec.items_of("rules"));
+        let rule = rules.nth(rule as usize);
         let default = self.search.store.default_backend(&route.kind);
-        let weight = |value: &Value| value.get("weight").map_or(Some(1), Value::as_u64);
-        let read = |value: &Value| {
+        let weight = |value: Encoded<'_>| value.get("weight").map_or(Some(1), Encoded::unsigned);
+        let read = |value: Encoded<'_>| {
             let weight = u32::try_from(weight(value).unwrap_or_default());
             let reference = BackendRef::read(value, &route.namespace, &default)?;
             Some((reference, weight.unwrap_or(u32::MAX)))
         };
-        list.into_iter().flatten().filter_map(read).collect()
+        let references = rule
+            .into_iter()
+            .flat_map(|rule| rule.items_of("backendRefs"));
+        references.filter_map(read).collect()
     }
 
     /// Returns the failure of a scope, with the nearest matches.

@@ -23,9 +23,8 @@ impl Store {
                 continue;
             };
             for ((namespace, name), entry) in self.of_kind(&declared.kind) {
-                let spec = &entry.object.body.get("spec").unwrap_or_default();
                 let key = ObjectKey::new(declared.kind.clone(), namespace.clone(), name.clone());
-                let route = Route::read(row, spec, namespace, &declared.backend);
+                let route = Route::read(row, &entry.object.body, namespace, &declared.backend);
                 routes.insert(key, route);
             }
         }

@@ -164,7 +164,7 @@ impl Store {
     /// Applies a change and returns the objects that it modified. Objects that a source repeats
     /// without a difference are not among them.
     pub fn apply(&mut self, change: Change) -> ChangeSet {
-        let mut changed = ChangeSet::new();
+        let mut changed: Vec<(ObjectKey, ChangeKind)> = Vec::new();
         for deleted in change.deletes {
             let key = normalize_key(deleted.clone());
             let Some(objects) = self.kinds.get_mut(&key.kind) else {
@@ -179,7 +179,7 @@ impl Store {
                     self.kinds.remove(&key.kind);
                 }
                 self.count_removed(&key.namespace);
-                changed.insert(key, ChangeKind::Whole);
+                changed.push((key, ChangeKind::Whole));
             }
         }
         for object in change.upserts {
@@ -203,14 +203,15 @@ impl Store {
             if is_new {
                 self.count_added(&key.namespace);
             }
-            // An object that is deleted and added in one change is a new object.
-            let existing = changed.entry(key).or_insert(differs);
-            *existing = differs.max(*existing);
+            changed.push((key, differs));
         }
         for KindState { kind, state } in change.states {
             self.states.insert(kind, state);
         }
-        changed
+        // An object that is deleted and added in one change is a new object.
+        changed.sort_by(|a, b| b.cmp(a));
+        changed.dedup_by(|a, b| a.0 == b.0);
+        changed.into_iter().collect()
     }
 
     fn count_added(&mut self, namespace: &Str) {
@@ -396,8 +397,12 @@ impl Store {
 
     /// Returns the object with a key.
     pub fn get(&self, key: &ObjectKey) -> Option<&StoredObject> {
-        let order = by_name((&key.namespace, &key.name));
-        let found = self.kinds.get(&key.kind)?.find(order);
+        self.named(&key.kind, (&key.namespace, &key.name))
+    }
+
+    /// Returns the object of a kind with a namespace and a name.
+    pub fn named(&self, kind: &GroupKind, name: (&str, &str)) -> Option<&StoredObject> {
+        let found = self.kinds.get(kind)?.find(by_name(name));
         found.map(|entry| &**entry)
     }
 

@@ -50,7 +50,7 @@ impl Projection {
             _ => match super::route_kind(&key.kind) {
                 Some(row) => {
                     let service = GroupKind::service();
-                    let route = Route::read(row, &spec(), namespace, &service);
+                    let route = Route::read(row, &object.body, namespace, &service);
                     Projection::Route(Box::new(route))
                 }
                 None => Projection::Other,

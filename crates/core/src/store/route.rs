@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use thin_vec::ThinVec;
 
-use super::projection::{is_name, list, number, text};
-use crate::model::{GroupKind, MetadataMap, Object, Str, groups, shared_name};
+use super::projection::{is_name, list};
+use crate::model::{Body, Encoded, GroupKind, MetadataMap, Object, Str, groups, shared_name};
 
 /// The properties of a route kind.
 #[derive(Debug, PartialEq)]
@@ -142,20 +142,17 @@ impl RouteKind {
 
 impl Route {
     /// Reads the spec of a route. `backend` is the kind of backendRefs that name none.
-    pub(super) fn read(
-        row: &RouteKind,
-        spec: &Value,
-        namespace: &Str,
-        backend: &GroupKind,
-    ) -> Self {
-        let rules = match spec.get("rules") {
-            None | Some(Value::Null) if row.default_rule => Box::from([Rule::default()]),
-            _ => rules(list(spec, "rules"), namespace, backend),
+    pub(super) fn read(row: &RouteKind, body: &Body, namespace: &Str, backend: &GroupKind) -> Self {
+        let spec = body.encoded().get("spec");
+        let spec = spec.unwrap_or(Encoded::EMPTY_OBJECT);
+        let has_rules = spec.get("rules").is_some_and(|rules| !rules.is_null());
+        let rules = match row.default_rule && !has_rules {
+            true => Box::from([Rule::default()]),
+            false => rules(spec.items_of("rules"), namespace, backend),
         };
         let hostnames = if row.hostnames {
-            list(spec, "hostnames")
-                .iter()
-                .filter_map(Value::as_str)
+            spec.items_of("hostnames")
+                .filter_map(Encoded::text)
                 .map(|h| shared_name(&h.to_ascii_lowercase()))
                 .collect()
         } else {
@@ -163,8 +160,8 @@ impl Route {
         };
         Self {
             hostnames,
-            parents: list(spec, "parentRefs")
-                .iter()
+            parents: spec
+                .items_of("parentRefs")
                 .filter_map(|p| parent(p, namespace))
                 .collect(),
             rules,
@@ -182,8 +179,8 @@ impl Route {
 impl BackendRef {
     /// Reads a backendRef of a route in `namespace`. Returns `None` if it has no valid name.
     /// `default` is the kind if it names none.
-    pub fn read(value: &Value, namespace: &Str, default: &GroupKind) -> Option<Self> {
-        let group = value.get("group").and_then(Value::as_str);
+    pub fn read(value: Encoded<'_>, namespace: &Str, default: &GroupKind) -> Option<Self> {
+        let group = value.get("group").and_then(Encoded::text);
         let (group, kind) = match (group, text(value, "kind")) {
             (None | Some(""), None) => (&*default.group, &*default.kind),
             (group, kind) => (group.unwrap_or_default(), kind.unwrap_or("Service")),
@@ -197,7 +194,7 @@ impl BackendRef {
             },
             namespace,
             name: shared_name(name),
-            port: number(value, "port"),
+            port: port(value),
             extensions: extensions(value),
         })
     }
@@ -233,18 +230,19 @@ pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> boo
     if route_kind(&object.key.kind).is_none() {
         return object;
     }
-    let body = object.body.value();
-    let Some(spec) = body.get("spec") else {
-        return object;
+    let parents = || {
+        let spec = object.body.encoded().get("spec").into_iter();
+        spec.flat_map(|spec| spec.items_of("parentRefs"))
     };
-    let mut parents = list(spec, "parentRefs").iter();
-    let is_detached = parents.all(|value| {
-        let parent = parent(value, &object.key.namespace);
-        parent.is_some_and(|parent| !is_read(&parent))
-    });
-    if !is_detached || list(spec, "parentRefs").is_empty() {
+    let is_detached = parents().next().is_some()
+        && parents().all(|value| {
+            let parent = parent(value, &object.key.namespace);
+            parent.is_some_and(|parent| !is_read(&parent))
+        });
+    if !is_detached {
         return object;
     }
+    let body = object.body.value();
     let metadata = [
         "name",
         "namespace",
@@ -257,6 +255,7 @@ pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> boo
     if let Value::Object(fields) = &mut reduced {
         let all = body.get("metadata").unwrap_or(&Value::Null);
         fields.insert("metadata".to_owned(), picked(all, &metadata));
+        let spec = body.get("spec").unwrap_or(&Value::Null);
         fields.insert("spec".to_owned(), reduced_spec(spec));
     }
     Object {
@@ -294,7 +293,7 @@ fn reduced_spec(spec: &Value) -> Value {
 fn with_extensions(value: &Value, mut kept: Value) -> Value {
     let filters = list(value, "filters").iter();
     let filters: Vec<Value> = filters
-        .filter(|f| extension(f).is_some())
+        .filter(|f| extension(Body::new(f).encoded()).is_some())
         .cloned()
         .collect();
     if let Some(fields) = kept.as_object_mut().filter(|_| !filters.is_empty()) {
@@ -313,8 +312,8 @@ fn picked(value: &Value, names: &[&str]) -> Value {
     Value::Object(kept)
 }
 
-fn parent(value: &Value, namespace: &Str) -> Option<ParentRef> {
-    let group = value.get("group").and_then(Value::as_str);
+fn parent(value: Encoded<'_>, namespace: &Str) -> Option<ParentRef> {
+    let group = value.get("group").and_then(Encoded::text);
     let kind = text(value, "kind").unwrap_or("Gateway");
     let group = group.unwrap_or(groups::GATEWAY);
     Some(ParentRef {
@@ -325,12 +324,12 @@ fn parent(value: &Value, namespace: &Str) -> Option<ParentRef> {
         namespace: namespace_of(value, namespace),
         name: shared_name(text(value, "name")?),
         section: text(value, "sectionName").map(shared_name),
-        port: number(value, "port"),
+        port: port(value),
     })
 }
 
 /// The namespace of a reference: that of the route if it names none. The names of equal ones are shared.
-fn namespace_of(reference: &Value, of_route: &Str) -> Str {
+fn namespace_of(reference: Encoded<'_>, of_route: &Str) -> Str {
     match text(reference, "namespace") {
         Some(other) if *other != **of_route => shared_name(other),
         _ => of_route.clone(),
@@ -338,13 +337,17 @@ fn namespace_of(reference: &Value, of_route: &Str) -> Str {
 }
 
 /// Reads the rules of a route, in order. If rules repeat a name, only the first one keeps it.
-fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Box<[Rule]> {
-    let mut rules: Vec<Rule> = Vec::with_capacity(values.len());
+fn rules<'v>(
+    values: impl Iterator<Item = Encoded<'v>>,
+    namespace: &Str,
+    backend: &GroupKind,
+) -> Box<[Rule]> {
+    let mut rules: Vec<Rule> = Vec::new();
     for value in values {
         let name = text(value, "name")
             .filter(|n| is_name(n) && !n.starts_with('#'))
             .filter(|n| !rules.iter().any(|r| r.name.as_deref() == Some(*n)));
-        let backends = list(value, "backendRefs").iter();
+        let backends = value.items_of("backendRefs");
         let backends = backends.filter_map(|b| BackendRef::read(b, namespace, backend));
         let backends: Vec<BackendRef> = backends.collect();
         let known = rules.last().map(|before| &before.backends);
@@ -358,20 +361,28 @@ fn rules(values: &[Value], namespace: &Str, backend: &GroupKind) -> Box<[Rule]> 
     rules.into()
 }
 
-/// The ExtensionRef filters of a rule or of a backendRef.
-fn extensions(value: &Value) -> ThinVec<ExtensionRef> {
-    let filters = list(value, "filters").iter();
-    filters.filter_map(extension).collect()
+/// A text field; `None` if it is absent, empty or no text.
+fn text<'v>(value: Encoded<'v>, field: &str) -> Option<&'v str> {
+    value.get(field)?.text().filter(|text| !text.is_empty())
 }
 
-fn extension(value: &Value) -> Option<ExtensionRef> {
+/// A field that is a valid port number.
+fn port(value: Encoded<'_>) -> Option<u16> {
+    let number = u16::try_from(value.get("port")?.unsigned()?);
+    number.ok().filter(|&port| port > 0)
+}
+
+/// The ExtensionRef filters of a rule or of a backendRef.
+fn extensions(value: Encoded<'_>) -> ThinVec<ExtensionRef> {
+    value.items_of("filters").filter_map(extension).collect()
+}
+
+fn extension(value: Encoded<'_>) -> Option<ExtensionRef> {
     let reference = value
         .get("extensionRef")
         .filter(|_| text(value, "type") == Some("ExtensionRef"))?;
-    let group = reference
-        .get("group")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let group = reference.get("group").and_then(Encoded::text);
+    let group = group.unwrap_or_default();
     Some(ExtensionRef {
         kind: GroupKind::new(group, text(reference, "kind")?),
         name: text(reference, "name")?.into(),
@@ -412,12 +423,7 @@ mod tests {
 
     fn read(object: &Object) -> Route {
         let service = GroupKind::new(groups::CORE, "Service");
-        Route::read(
-            &ROUTE_KINDS[0],
-            &object.body.value()["spec"],
-            &"ns".into(),
-            &service,
-        )
+        Route::read(&ROUTE_KINDS[0], &object.body, &"ns".into(), &service)
     }
 
     #[test]

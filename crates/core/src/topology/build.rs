@@ -1,7 +1,9 @@
 //! Builds the topology of a store (specification 1).
 
 use super::mesh::{MeshRoot, MeshRoute};
+use super::node_keys::NodeKeys;
 use super::parent_ref::{AttachingRoute, ListenerContext, admits, check_parent_ref};
+use super::route_table::RouteTable;
 use super::streams::{StreamListeners, stream_order};
 use super::{
     BackendNode, ClassNode, GatewayNode, ListenerNode, ListenerSetNode, RootController, RouteNode,
@@ -37,20 +39,37 @@ pub(crate) fn service<'s>(
     namespace: &str,
     name: &str,
 ) -> Option<&'s ServicePorts> {
-    let kind = GroupKind::service();
-    match &store
-        .get(&ObjectKey::new(kind, namespace, name))?
-        .projection
-    {
+    let entry = store.named(&GroupKind::service(), (namespace, name))?;
+    match &entry.projection {
         Projection::Service(ports) => Some(ports),
         _ => None,
     }
 }
 
+/// The number of the routes of a store, and that of the nodes of these and of the Services that they may name.
+fn expected_counts(store: &Store) -> (usize, usize) {
+    let rules = store.routes().map(|(_, route)| route.rules.len());
+    let (routes, rules) = rules.fold((0, 0), |(routes, all), rules| (routes + 1, all + rules));
+    let services = GroupKind::service();
+    let services = store.of_kind(&services).map(|(_, entry)| {
+        let ports = match &entry.projection {
+            Projection::Service(ports) => ports.numbers().count(),
+            _ => 0,
+        };
+        1 + ports
+    });
+    (routes, routes + rules + services.sum::<usize>())
+}
+
 impl Topology {
     /// Builds the topology of a store. `traits_of` returns what is known of a controller.
     pub fn build(store: &Store, traits_of: &dyn Fn(&RootController) -> RoutingTraits) -> Self {
-        let mut topology = Topology::default();
+        let (routes, nodes) = expected_counts(store);
+        let mut topology = Topology {
+            nodes: NodeKeys::with_room(nodes),
+            routes: RouteTable::with_room(routes),
+            ..Topology::default()
+        };
         *topology.labels = store.namespaces();
         let names: Vec<Str> = topology.labels.keys().cloned().collect();
         for name in names {
@@ -196,14 +215,24 @@ impl Topology {
     ) -> RouteNode {
         let node = self.nodes.add(NodeKey::whole(key.clone()));
         let mut rules: Vec<RuleNode> = Vec::with_capacity(route.rules.len());
+        let mut last: Option<&Rule> = None;
         for (index, rule) in route.rules.iter().enumerate() {
-            let mut node = self.rule(store, key, index, rule);
-            if let Some(before) = rules.last()
-                && before.backends == node.backends
-            {
-                node.backends = Arc::clone(&before.backends);
-            }
-            rules.push(node);
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            let section = NodeKey::section(key.clone(), Section::Rule(number));
+            let node = self.nodes.add(section);
+            let is_plain = || rule.backends.iter().all(|of| of.extensions.is_empty());
+            let is_same = last.is_some_and(|last| last.backends == rule.backends && is_plain());
+            let backends = match rules.last() {
+                Some(last) if is_same => Arc::clone(&last.backends),
+                _ => self.backends(store, key, number, rule),
+            };
+            rules.push(RuleNode {
+                node,
+                name: rule.name.clone(),
+                backends,
+                children: ThinVec::new(),
+            });
+            last = Some(rule);
         }
         RouteNode {
             key: key.clone(),
@@ -214,10 +243,14 @@ impl Topology {
         }
     }
 
-    fn rule(&mut self, store: &Store, route: &ObjectKey, index: usize, rule: &Rule) -> RuleNode {
-        let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let section = NodeKey::section(route.clone(), Section::Rule(number));
-        let node = self.nodes.add(section);
+    /// The backends of the rule with a number.
+    fn backends(
+        &mut self,
+        store: &Store,
+        route: &ObjectKey,
+        number: u32,
+        rule: &Rule,
+    ) -> Arc<[BackendNode]> {
         let mut backends: SmallVec<[BackendNode; 1]> = SmallVec::new();
         for (at, reference) in rule.backends.iter().enumerate() {
             let backend = self.backend(store, route, reference, &mut backends);
@@ -233,12 +266,7 @@ impl Topology {
                 backend.reference = backend.reference.or(filtered);
             }
         }
-        RuleNode {
-            node,
-            name: rule.name.clone(),
-            backends: backends.into_iter().collect(),
-            children: ThinVec::new(),
-        }
+        backends.into_iter().collect()
     }
 
     /// Adds a backendRef to the backends of a rule and returns the index of its backend. Several backendRefs
@@ -253,7 +281,10 @@ impl Topology {
         let kind = reference.kind.clone();
         let key = ObjectKey::new(kind, reference.namespace.clone(), reference.name.clone());
         let is_service = key.kind.is(groups::CORE, "Service");
-        let ports = service(store, &key.namespace, &key.name);
+        let ports = match is_service {
+            true => service(store, &key.namespace, &key.name),
+            false => None,
+        };
         let node = self.nodes.add(NodeKey::whole(key.clone()));
         let has_port = |port: u16| !is_service || ports.is_some_and(|p| p.has(port));
         let port = reference.port.filter(|&p| has_port(p)).map(|port| {

@@ -22,16 +22,28 @@ pub(crate) struct NodeKeys {
 }
 
 impl NodeKeys {
+    /// No keys, with room for some.
+    pub(crate) fn with_room(keys: usize) -> Self {
+        Self {
+            numbers: PagedTable::with_room(keys),
+            ..Self::default()
+        }
+    }
+
     /// The number of a key.
     pub(crate) fn number(&self, key: &NodeKey) -> Option<NodeId> {
+        self.with_hash(self.hasher.hash_one(key), key)
+    }
+
+    fn with_hash(&self, hash: u64, key: &NodeKey) -> Option<NodeId> {
         let is_number = |id: &NodeId| self.get(id.index()) == Some(key);
-        let found = self.numbers.find(self.hasher.hash_one(key), is_number);
-        found.copied()
+        self.numbers.find(hash, is_number).copied()
     }
 
     /// Returns the number of a key, which gets the next one if it has none.
     pub(crate) fn add(&mut self, key: NodeKey) -> NodeId {
-        if let Some(existing) = self.number(&key) {
+        let hash = self.hasher.hash_one(&key);
+        if let Some(existing) = self.with_hash(hash, &key) {
             return existing;
         }
         // 4 billion nodes do not fit into memory; the last number would be shared.
@@ -40,7 +52,7 @@ impl NodeKeys {
         self.uses.push(0);
         let (keys, hasher) = (&self.keys, &self.hasher);
         let hash_of = |id: &NodeId| keys.get(id.index()).map_or(0, |key| hasher.hash_one(key));
-        self.numbers.insert(id, hash_of);
+        self.numbers.insert(id, hash, hash_of);
         id
     }
 

@@ -19,6 +19,14 @@ pub(crate) struct RouteTable {
 }
 
 impl RouteTable {
+    /// No routes, with room for some.
+    pub(crate) fn with_room(routes: usize) -> Self {
+        Self {
+            numbers: PagedTable::with_room(routes),
+            ..Self::default()
+        }
+    }
+
     /// The number of a route that exists.
     pub(crate) fn number(&self, key: &ObjectKey) -> Option<usize> {
         let is_number = |&number: &u32| self.get(number as usize).is_some_and(|r| r.key == *key);
@@ -50,9 +58,10 @@ impl RouteTable {
     pub(super) fn add(&mut self, route: Arc<RouteNode>) {
         // 4 billion routes do not fit into memory; the last number would be shared.
         let number = u32::try_from(self.routes.len()).unwrap_or(u32::MAX);
+        let hash = self.hasher.hash_one(&route.key);
         self.routes.push(route);
         let hash_of = hash_by_number(&self.routes, &self.hasher);
-        self.numbers.insert(number, hash_of);
+        self.numbers.insert(number, hash, hash_of);
     }
 
     /// Frees the space that is kept for more routes.

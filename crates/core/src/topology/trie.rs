@@ -476,7 +476,8 @@ impl PathTrie {
             let edge = edges.get(at as usize);
             mix(edge.map_or(0, |edge| edge.hash), list)
         };
-        self.edge_table.insert((list, number), hash);
+        self.edge_table
+            .insert((list, number), mix(edge.hash, list), hash);
         number
     }
 
