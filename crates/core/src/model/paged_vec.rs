@@ -224,9 +224,9 @@ impl<T: TableEntry> PagedTable<T> {
     /// Leaves a little space for more entries, which are then added without moving all.
     pub fn settle(&mut self, hash_of: impl Fn(&T) -> u64) {
         let slots = settled(self.length);
-        // Moving all takes longer than finding a fifth more room.
+        // Moving all takes longer than a little more room is worth.
         if self.used > self.length
-            || !(slots..=slots + slots / 5 + PAGE).contains(&self.slots.len())
+            || !(slots..=slots + slots / 16 + PAGE).contains(&self.slots.len())
         {
             self.resize(slots, &hash_of);
         }
