@@ -21,7 +21,7 @@ pub(super) struct ObjectCache {
     has_kind_states: bool,
     /// Created with the first snapshot.
     snapshot_builder: Option<SnapshotBuilder>,
-    /// Changes of the store that no snapshot contains yet.
+    /// Changes of the store, since the first snapshot, that no snapshot contains yet.
     pending: ChangeSet,
 }
 

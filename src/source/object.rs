@@ -77,7 +77,7 @@ pub(super) fn parse_body(
     annotations.remove(LAST_APPLIED);
     let created = created(metadata).map_err(with_key)?;
     let generation = metadata.get("generation").and_then(Encoded::signed);
-    if has_more(value, metadata) {
+    if has_unkept(value, metadata) {
         body.edit(strip);
     }
     Ok(Some(Object {
@@ -100,14 +100,17 @@ fn strip(value: &mut Value) {
         for field in NOT_KEPT {
             metadata.remove(field);
         }
-        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        // Any other value is an error of the object.
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+            && annotations.get(LAST_APPLIED).is_some_and(Value::is_string)
+        {
             annotations.remove(LAST_APPLIED);
         }
     }
 }
 
 /// Whether there is something in an object that is not kept.
-fn has_more(value: Encoded<'_>, metadata: Encoded<'_>) -> bool {
+fn has_unkept(value: Encoded<'_>, metadata: Encoded<'_>) -> bool {
     let annotations = metadata.get("annotations");
     value.get(TARGETS_ONLY).is_some()
         || NOT_KEPT.iter().any(|field| metadata.get(field).is_some())
@@ -180,7 +183,7 @@ fn key(body: Encoded<'_>) -> Result<ObjectKey, String> {
     let metadata = fields_of(body, "metadata")?;
     let name = text(metadata, "name", "metadata.name")?;
     segment(name, "metadata.name")?;
-    let namespace = match set(metadata, "namespace") {
+    let namespace = match non_null(metadata, "namespace") {
         None => "",
         Some(namespace) => namespace
             .text()
@@ -264,13 +267,13 @@ fn shared_kind(group: &str, kind: &str) -> GroupKind {
 }
 
 /// The value of a field, if it is not null.
-fn set<'v>(value: Encoded<'v>, field: &str) -> Option<Encoded<'v>> {
+fn non_null<'v>(value: Encoded<'v>, field: &str) -> Option<Encoded<'v>> {
     value.get(field).filter(|value| !value.is_null())
 }
 
 fn text<'v>(value: Encoded<'v>, field: &str, path: &str) -> Result<&'v str, String> {
     let missing = || format!("`{path}` is missing");
-    let found = set(value, field).ok_or_else(missing)?;
+    let found = non_null(value, field).ok_or_else(missing)?;
     let text = found.text().ok_or_else(|| not_text(path))?;
     Some(text)
         .filter(|text| !text.is_empty())
@@ -297,14 +300,14 @@ fn segment(name: &str, path: &str) -> Result<(), String> {
 }
 
 fn fields_of<'v>(value: Encoded<'v>, name: &str) -> Result<Encoded<'v>, String> {
-    let found = set(value, name).ok_or_else(|| format!("`{name}` is missing"))?;
+    let found = non_null(value, name).ok_or_else(|| format!("`{name}` is missing"))?;
     let found = Some(found).filter(|found| found.is_object());
     found.ok_or_else(|| format!("`{name}` is not a mapping"))
 }
 
 /// Parses labels or annotations. As in the API server, null is an empty string.
 fn strings(metadata: Encoded<'_>, name: &str) -> Result<BTreeMap<String, String>, String> {
-    let Some(entries) = set(metadata, name) else {
+    let Some(entries) = non_null(metadata, name) else {
         return Ok(BTreeMap::new());
     };
     if !entries.is_object() {
@@ -321,7 +324,7 @@ fn strings(metadata: Encoded<'_>, name: &str) -> Result<BTreeMap<String, String>
 }
 
 fn created(metadata: Encoded<'_>) -> Result<Option<Timestamp>, String> {
-    let Some(written) = set(metadata, "creationTimestamp") else {
+    let Some(written) = non_null(metadata, "creationTimestamp") else {
         return Ok(None);
     };
     let text = written.text();
@@ -454,6 +457,7 @@ mod tests {
         for (field, bad, expected) in [
             ("labels", json!({"a": 1}), "labels"),
             ("annotations", json!([]), "annotations"),
+            ("annotations", json!({LAST_APPLIED: {}}), "annotations"),
             ("creationTimestamp", json!("x"), "RFC 3339"),
         ] {
             let metadata = json!({"name": "a", field: bad});

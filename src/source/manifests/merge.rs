@@ -52,7 +52,7 @@ pub(super) struct ChangedFile {
     pub items: Option<Vec<Item>>,
 }
 
-/// The objects that changed files had and have, without those that did not change.
+/// The objects that changed files had and have, without those that did not change but CRDs.
 struct ChangedObjects {
     before: BTreeSet<ByKey>,
     now: BTreeSet<ByKey>,
@@ -264,7 +264,7 @@ impl Published {
         })
     }
 
-    /// The objects of files, but for those that they share with the last update; `None` if there is a problem with them, or
+    /// The objects of files, but for those that they share with the last update and are no CRDs; `None` if there is a problem with them, or
     /// an object may be in two places.
     fn changed_objects(
         &self,
@@ -285,8 +285,8 @@ impl Published {
                 let (object, problem) = item.with_defaults(&self.schemas, name);
                 let at = Arc::as_ptr(&object);
                 // Of two CRDs of a kind, another one can count, though both are as they were.
-                let is_same = known.contains_key(&at) && !object.key.kind.defines_kinds();
-                let is_first = match is_same {
+                let is_shared = known.contains_key(&at) && !object.key.kind.defines_kinds();
+                let is_first = match is_shared {
                     true => shared.insert(at),
                     false => now.insert(ByKey(object)),
                 };

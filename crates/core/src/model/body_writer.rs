@@ -126,7 +126,7 @@ impl BodyWriter {
         true
     }
 
-    /// The value, if one was written.
+    /// The value, which must be complete.
     pub fn finish(self) -> Body {
         Body::from_encoded(self.out)
     }

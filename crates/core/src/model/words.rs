@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 
-/// Sorted. Only the memory of the process has these numbers, so words can be added.
+/// Sorted for readers. Only the memory of the process has these numbers, so words can be added.
 #[rustfmt::skip]
 pub(super) const WORDS: [&str; 193] = [
     "Accepted", "All", "Cluster", "ClusterIP", "DELETE", "Enforced", "Exact", "ExtensionRef", "False", "GET",

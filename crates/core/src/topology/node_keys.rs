@@ -32,10 +32,10 @@ impl NodeKeys {
 
     /// The number of a key.
     pub(crate) fn number(&self, key: &NodeKey) -> Option<NodeId> {
-        self.with_hash(self.hasher.hash_one(key), key)
+        self.number_with_hash(self.hasher.hash_one(key), key)
     }
 
-    fn with_hash(&self, hash: u64, key: &NodeKey) -> Option<NodeId> {
+    fn number_with_hash(&self, hash: u64, key: &NodeKey) -> Option<NodeId> {
         let is_number = |id: &NodeId| self.get(id.index()) == Some(key);
         self.numbers.find(hash, is_number).copied()
     }
@@ -43,7 +43,7 @@ impl NodeKeys {
     /// Returns the number of a key, which gets the next one if it has none.
     pub(crate) fn add(&mut self, key: NodeKey) -> NodeId {
         let hash = self.hasher.hash_one(&key);
-        if let Some(existing) = self.with_hash(hash, &key) {
+        if let Some(existing) = self.number_with_hash(hash, &key) {
             return existing;
         }
         // 4 billion nodes do not fit into memory; the last number would be shared.
