@@ -102,7 +102,7 @@ fn strip(value: &mut Value) {
         }
         // Any other value is an error of the object.
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
-            && annotations.get(LAST_APPLIED).is_some_and(Value::is_string)
+            && let Some(Value::String(_) | Value::Null) = annotations.get(LAST_APPLIED)
         {
             annotations.remove(LAST_APPLIED);
         }
@@ -143,8 +143,8 @@ pub(super) fn secret_name(value: Encoded<'_>, location: &Location) -> Option<Obj
         return None;
     }
     let metadata = value.get("metadata")?;
-    let text = |name: &str| metadata.get(name).and_then(Encoded::text);
-    let (name, namespace) = (text("name")?, text("namespace").unwrap_or_default());
+    let name = metadata.text_of("name")?;
+    let namespace = metadata.text_of("namespace").unwrap_or_default();
     let named = Body::from(json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
     }));
@@ -156,9 +156,8 @@ pub(super) fn secret_name(value: Encoded<'_>, location: &Location) -> Option<Obj
 
 /// Reports whether the value may be a core Secret; true if `apiVersion` is missing.
 fn is_secret(value: Encoded<'_>) -> bool {
-    let text = |name: &str| value.get(name).and_then(Encoded::text);
-    text("kind") == Some("Secret")
-        && !text("apiVersion").is_some_and(|version| version.contains('/'))
+    let version = value.text_of("apiVersion");
+    value.text_of("kind") == Some("Secret") && !version.is_some_and(|version| version.contains('/'))
 }
 
 fn key(body: Encoded<'_>) -> Result<ObjectKey, String> {
@@ -378,6 +377,22 @@ mod tests {
             assert!(metadata.get(field).is_none(), "{field}");
         }
         assert!(object.body.has("status"));
+    }
+
+    #[test]
+    fn an_annotation_of_kubectl_is_dropped_also_if_it_is_null() {
+        for value in [json!("{}"), json!(null)] {
+            let object = json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": {"name": "a", "annotations": {(LAST_APPLIED): value}},
+            });
+            let object = read(object).unwrap().unwrap();
+            assert_eq!(
+                object.body.get("metadata").unwrap()["annotations"],
+                json!({})
+            );
+            assert_eq!(object.annotations.names().count(), 0);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use entail_core::model::{BodyWriter, Encoded};
+use entail_core::model::BodyWriter;
 
 use super::document::{Document, DocumentContent};
 use super::limits::Limits;
@@ -72,9 +72,8 @@ pub(super) fn read(text: &str, limits: Limits) -> Option<Document> {
     if items.is_some() && content.trim_end().contains('\n') {
         return None;
     }
-    let kind = value.get("kind").and_then(Encoded::text);
     let items = vec![line; items.map_or(0, |items| items.items().count())];
-    let content = match kind.and_then(member_kind) {
+    let content = match value.text_of("kind").and_then(member_kind) {
         // Its items are taken out of it.
         Some(_) => DocumentContent::Value(body.value()),
         None => DocumentContent::Encoded(body),

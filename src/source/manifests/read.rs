@@ -340,14 +340,15 @@ pub(super) fn hash_of(text: &[u8]) -> u64 {
 /// Whether a document configures Kustomize. It stands beside manifests, is no object of a cluster, and need not have a name
 /// or an apiVersion.
 fn is_kustomization(value: Encoded<'_>, file: &str) -> bool {
-    let text = |field: &str| value.get(field).and_then(Encoded::text);
-    let group = text("apiVersion").map(|version| version.split('/').next().unwrap_or_default());
+    let version = value.text_of("apiVersion");
+    let group = version.map(|version| version.split('/').next().unwrap_or_default());
     match group {
         Some(group) => group == "kustomize.config.k8s.io",
         None => {
             let name = file.rsplit('/').next().unwrap_or_default();
             let names = ["kustomization.yaml", "kustomization.yml"];
-            names.contains(&name) && text("kind").is_none_or(|kind| kind == "Kustomization")
+            let kind = value.text_of("kind");
+            names.contains(&name) && kind.is_none_or(|kind| kind == "Kustomization")
         }
     }
 }
@@ -481,19 +482,19 @@ fn list(value: Value) -> Result<Vec<Value>, Value> {
         return Err(value);
     };
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let Some(member_kind) = text("kind").and_then(member_kind) else {
+    let Some(of_items) = text("kind").and_then(member_kind) else {
         return Err(Value::Object(body));
     };
     let version = text("apiVersion").unwrap_or_default();
-    let is_plain = member_kind.is_empty() && version == "v1";
-    let (member_kind, version) = (member_kind.to_owned(), version.to_owned());
+    let is_plain = of_items.is_empty() && version == "v1";
+    let (of_items, version) = (of_items.to_owned(), version.to_owned());
     match body.get_mut("items") {
         Some(Value::Array(items)) => {
             let mut members = std::mem::take(items);
-            if !member_kind.is_empty() {
+            if !of_items.is_empty() {
                 // Items of typed lists may omit `kind` and `apiVersion`.
                 for member in members.iter_mut().filter_map(Value::as_object_mut) {
-                    inherit(member, "kind", &member_kind);
+                    inherit(member, "kind", &of_items);
                     inherit(member, "apiVersion", &version);
                 }
             }

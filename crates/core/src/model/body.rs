@@ -3,8 +3,9 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
+use super::body_writer::{BodyWriter, close};
 use super::{FieldStep, words};
 
 /// The body of an object: a JSON value as bytes, decoded when it is asked for.
@@ -12,7 +13,7 @@ use super::{FieldStep, words};
 /// A [`Value`] takes 600 bytes and more for each map, however small: twenty times the text of a typical object. Equal
 /// values have equal bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Body(Box<[u8]>);
+pub struct Body(pub(super) Box<[u8]>);
 
 /// The size in bytes of an object as most are, encoded.
 const TYPICAL_SIZE: usize = 512;
@@ -34,14 +35,9 @@ pub(super) mod tag {
 impl Body {
     /// Encodes a value.
     pub fn new(value: &Value) -> Self {
-        let mut out = Vec::with_capacity(TYPICAL_SIZE);
-        encode(value, &mut out);
-        Self(out.into())
-    }
-
-    /// A value that is encoded already.
-    pub(super) fn from_encoded(encoded: Vec<u8>) -> Self {
-        Self(encoded.into())
+        let mut writer = BodyWriter::with_capacity(TYPICAL_SIZE);
+        writer.value(value);
+        writer.finish()
     }
 
     /// Decodes the whole value.
@@ -100,6 +96,11 @@ impl Body {
         Encoded(self.reader())
     }
 
+    /// The field `spec`, an object without fields if there is none.
+    pub fn spec(&self) -> Encoded<'_> {
+        self.encoded().get("spec").unwrap_or(Encoded::EMPTY_OBJECT)
+    }
+
     fn reader(&self) -> Reader<'_> {
         Reader(&self.0)
     }
@@ -112,14 +113,15 @@ pub struct Rules(Body);
 impl Rules {
     /// Encodes rules.
     pub fn new(fields: &Map<String, Value>) -> Self {
-        let mut out = Vec::new();
-        encode_map(fields, &mut out);
-        Self(Body(out.into()))
+        let mut writer = BodyWriter::default();
+        writer.fields(fields);
+        Self(writer.finish())
     }
 
     /// Copies some fields of an object, by their names.
     pub fn picked(object: Encoded<'_>, is_picked: impl Fn(&str) -> bool) -> Self {
-        let mut content = Vec::new();
+        let mut out = vec![tag::MAP];
+        let start = out.len();
         let mut rest = object.content_of(tag::MAP);
         while let before = rest.0
             && let Some(name) = rest.text()
@@ -127,13 +129,10 @@ impl Rules {
         {
             if is_picked(name) {
                 let length = before.len() - rest.0.len();
-                content.extend_from_slice(before.get(..length).unwrap_or_default());
+                out.extend_from_slice(before.get(..length).unwrap_or_default());
             }
         }
-        let mut out = Vec::with_capacity(content.len() + 4);
-        out.push(tag::MAP);
-        encode_length(content.len() as u64, &mut out);
-        out.append(&mut content);
+        close(&mut out, start);
         Self(Body(out.into()))
     }
 
@@ -271,6 +270,11 @@ impl<'b> Encoded<'b> {
         })
     }
 
+    /// The text of a field, if it is one.
+    pub fn text_of(self, field: &str) -> Option<&'b str> {
+        self.get(field)?.text()
+    }
+
     /// The items of a field that is a list; nothing of any other field.
     pub fn items_of(self, field: &str) -> impl Iterator<Item = Self> {
         self.get(field).into_iter().flat_map(Self::items)
@@ -326,83 +330,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// Appends a value.
-fn encode(value: &Value, out: &mut Vec<u8>) {
-    match value {
-        Value::Null => out.push(tag::NULL),
-        Value::Bool(false) => out.push(tag::FALSE),
-        Value::Bool(true) => out.push(tag::TRUE),
-        Value::Number(number) => encode_number(number, out),
-        Value::String(text) => {
-            out.push(tag::STRING);
-            encode_text(text, out);
-        }
-        Value::Array(items) => encode_sized(tag::LIST, out, |out| {
-            items.iter().for_each(|item| encode(item, out));
-        }),
-        Value::Object(fields) => encode_map(fields, out),
-    }
-}
-
-fn encode_map(fields: &Map<String, Value>, out: &mut Vec<u8>) {
-    encode_sized(tag::MAP, out, |out| {
-        for (name, value) in fields {
-            encode_text(name, out);
-            encode(value, out);
-        }
-    });
-}
-
-fn encode_number(number: &Number, out: &mut Vec<u8>) {
-    if let Some(unsigned) = number.as_u64() {
-        out.push(tag::UNSIGNED);
-        encode_length(unsigned, out);
-    } else if let Some(signed) = number.as_i64() {
-        out.push(tag::SIGNED);
-        out.extend_from_slice(&signed.to_le_bytes());
-    } else {
-        out.push(tag::FLOAT);
-        let float = number.as_f64().unwrap_or_default();
-        out.extend_from_slice(&float.to_le_bytes());
-    }
-}
-
-/// Appends a list or a map with its size in bytes, so that it can be skipped.
-fn encode_sized(tag: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
-    out.push(tag);
-    let start = out.len();
-    content(out);
-    close(out, start);
-}
-
-/// Puts the size in bytes of what follows a place before it.
-pub(super) fn close(out: &mut Vec<u8>, start: usize) {
-    let size = out.len().saturating_sub(start);
-    encode_length(size as u64, out);
-    if let Some(sized) = out.get_mut(start..) {
-        sized.rotate_left(size);
-    }
-}
-
-/// Appends a text: twice its length and its bytes, or one more than twice the number of a common word.
-pub(super) fn encode_text(text: &str, out: &mut Vec<u8>) {
-    if let Some(number) = words::number(text) {
-        return encode_length(2 * number + 1, out);
-    }
-    encode_length(2 * text.len() as u64, out);
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Appends a number in groups of seven bits, the lowest first.
-pub(super) fn encode_length(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Reads encoded values. `None` is the end, or bytes that [`encode`] does not write.
+/// Reads encoded values. `None` is the end, or bytes that a [`BodyWriter`] does not write.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 

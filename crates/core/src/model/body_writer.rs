@@ -1,6 +1,9 @@
 //! Writes JSON values in compact form part by part.
 
-use super::body::{Body, Reader, close, encode_length, encode_text, tag};
+use serde_json::{Map, Number, Value};
+
+use super::body::{Body, Reader, tag};
+use super::words;
 
 /// Writes the compact form of a JSON value part by part, as a parser meets them, so that nothing is allocated for each.
 /// After [`end_map`](Self::end_map) has found a name twice, what is written has no meaning.
@@ -38,6 +41,32 @@ impl BodyWriter {
         }
     }
 
+    /// Writes a value.
+    pub fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.null(),
+            Value::Bool(value) => self.bool(*value),
+            Value::Number(number) => self.number(number),
+            Value::String(text) => self.text(text),
+            Value::Array(items) => {
+                let list = self.begin_list();
+                items.iter().for_each(|item| self.value(item));
+                self.end_list(list);
+            }
+            Value::Object(fields) => self.fields(fields),
+        }
+    }
+
+    /// Writes a map, whose fields are sorted and differ from each other.
+    pub fn fields(&mut self, fields: &Map<String, Value>) {
+        let map = self.begin_map();
+        for (name, value) in fields {
+            append_text(name, &mut self.out);
+            self.value(value);
+        }
+        close(&mut self.out, map.start);
+    }
+
     /// Writes null.
     pub fn null(&mut self) {
         self.out.push(tag::NULL);
@@ -51,7 +80,7 @@ impl BodyWriter {
     /// Writes a number that is not negative.
     pub fn unsigned(&mut self, number: u64) {
         self.out.push(tag::UNSIGNED);
-        encode_length(number, &mut self.out);
+        append_length(number, &mut self.out);
     }
 
     /// Writes a number.
@@ -65,10 +94,22 @@ impl BodyWriter {
         }
     }
 
+    fn number(&mut self, number: &Number) {
+        if let Some(unsigned) = number.as_u64() {
+            self.unsigned(unsigned);
+        } else if let Some(signed) = number.as_i64() {
+            self.signed(signed);
+        } else {
+            self.out.push(tag::FLOAT);
+            let float = number.as_f64().unwrap_or_default();
+            self.out.extend_from_slice(&float.to_le_bytes());
+        }
+    }
+
     /// Writes a text.
     pub fn text(&mut self, text: &str) {
         self.out.push(tag::STRING);
-        encode_text(text, &mut self.out);
+        append_text(text, &mut self.out);
     }
 
     /// Begins a list, of which the items follow.
@@ -96,7 +137,7 @@ impl BodyWriter {
     /// Writes the name of a field, of which the value follows.
     pub fn name(&mut self, name: &str) {
         self.fields.push(self.out.len());
-        encode_text(name, &mut self.out);
+        append_text(name, &mut self.out);
     }
 
     /// Ends a map. Returns whether its names differ from each other.
@@ -117,7 +158,7 @@ impl BodyWriter {
                 self.sorted.extend_from_slice(field);
             }
             self.out.truncate(map.start);
-            encode_length(self.sorted.len() as u64, &mut self.out);
+            append_length(self.sorted.len() as u64, &mut self.out);
             self.out.extend_from_slice(&self.sorted);
         } else {
             close(&mut self.out, map.start);
@@ -128,13 +169,40 @@ impl BodyWriter {
 
     /// The value, which must be complete.
     pub fn finish(self) -> Body {
-        Body::from_encoded(self.out)
+        Body(self.out.into())
     }
+}
+
+/// Puts the size in bytes of what follows a place before it, so that it can be skipped.
+pub(super) fn close(out: &mut Vec<u8>, start: usize) {
+    let size = out.len().saturating_sub(start);
+    append_length(size as u64, out);
+    if let Some(sized) = out.get_mut(start..) {
+        sized.rotate_left(size);
+    }
+}
+
+/// Appends a text: twice its length and its bytes, or one more than twice the number of a common word.
+fn append_text(text: &str, out: &mut Vec<u8>) {
+    if let Some(number) = words::number(text) {
+        return append_length(2 * number + 1, out);
+    }
+    append_length(2 * text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends a number in groups of seven bits, the lowest first.
+fn append_length(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -30,7 +30,7 @@ fn is_being_deleted(object: &Object) -> bool {
 pub fn read_policy(profile: &Profile, object: &Arc<Object>) -> Policy {
     let mut warnings = Vec::new();
     let body = object.body.encoded();
-    let spec = body.get("spec").unwrap_or(Encoded::EMPTY_OBJECT);
+    let spec = object.body.spec();
     let (references, wrong) = super::references::read(profile, spec, &mut warnings);
     let blocks = blocks(profile, object, body);
     let wrong = wrong.as_ref().or(blocks.as_ref().err());

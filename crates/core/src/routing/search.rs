@@ -601,8 +601,8 @@ impl<'a> DialectSearch<'_, 'a> {
     /// Returns the backendRefs of a rule with their weights.
     fn backends(&self, route: &ObjectKey, rule: u32) -> Vec<(BackendRef, u32)> {
         let entry = self.search.store.get(route);
-        let spec = entry.and_then(|entry| entry.object.body.encoded().get("spec"));
-        let mut rules = spec.into_iter().flat_map(|spec| spec.items_of("rules"));
+        let spec = entry.map_or(Encoded::EMPTY_OBJECT, |entry| entry.object.body.spec());
+        let mut rules = spec.items_of("rules");
         let rule = rules.nth(rule as usize);
         let default = self.search.store.default_backend(&route.kind);
         let weight = |value: Encoded<'_>| value.get("weight").map_or(Some(1), Encoded::unsigned);

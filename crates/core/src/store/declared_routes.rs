@@ -24,7 +24,8 @@ impl Store {
             };
             for ((namespace, name), entry) in self.of_kind(&declared.kind) {
                 let key = ObjectKey::new(declared.kind.clone(), namespace.clone(), name.clone());
-                let route = Route::read(row, &entry.object.body, namespace, &declared.backend);
+                let route =
+                    Route::read(row, entry.object.body.spec(), namespace, &declared.backend);
                 routes.insert(key, route);
             }
         }

@@ -1,9 +1,7 @@
 //! ReferenceGrants.
 
-use serde_json::Value;
-
-use super::projection::{list, text};
-use crate::model::{GroupKind, Str};
+use super::projection::text;
+use crate::model::{Encoded, GroupKind, Str};
 
 /// A ReferenceGrant: which kinds of other namespaces can reference which objects of its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,21 +11,18 @@ pub struct Grant {
 }
 
 impl Grant {
-    pub(super) fn read(spec: &Value) -> Self {
-        let kind = |entry: &Value| {
-            let group = entry
-                .get("group")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+    pub(super) fn read(spec: Encoded<'_>) -> Self {
+        let kind = |entry: Encoded<'_>| {
+            let group = entry.text_of("group").unwrap_or_default();
             Some(GroupKind::new(group, text(entry, "kind")?).canonical())
         };
         Self {
-            from: list(spec, "from")
-                .iter()
+            from: spec
+                .items_of("from")
                 .filter_map(|e| Some((kind(e)?, text(e, "namespace")?.into())))
                 .collect(),
-            to: list(spec, "to")
-                .iter()
+            to: spec
+                .items_of("to")
                 .filter_map(|e| Some((kind(e)?, text(e, "name").map(Into::into))))
                 .collect(),
         }

@@ -1,9 +1,7 @@
 //! Projections of Gateways, ListenerSets and their listeners.
 
-use serde_json::Value;
-
-use super::projection::{is_name, list, number, text};
-use crate::model::{GroupKind, LabelSelector, Str, groups};
+use super::projection::{is_name, number, text};
+use crate::model::{Encoded, GroupKind, LabelSelector, Str, groups};
 use crate::profile::{ListenerTraits, TlsMode};
 
 /// A Gateway.
@@ -80,7 +78,7 @@ impl Listener {
 }
 
 impl Gateway {
-    pub(super) fn read(spec: &Value) -> Self {
+    pub(super) fn read(spec: Encoded<'_>) -> Self {
         let sets = spec
             .get("allowedListeners")
             .and_then(|a| a.get("namespaces"));
@@ -93,9 +91,9 @@ impl Gateway {
 }
 
 impl ListenerSet {
-    pub(super) fn read(spec: &Value, namespace: &str) -> Self {
-        let parent = spec.get("parentRef").unwrap_or(&Value::Null);
-        let group = parent.get("group").and_then(Value::as_str);
+    pub(super) fn read(spec: Encoded<'_>, namespace: &str) -> Self {
+        let parent = spec.get("parentRef").unwrap_or(Encoded::EMPTY_OBJECT);
+        let group = parent.text_of("group");
         let is_gateway = group.unwrap_or(groups::GATEWAY) == groups::GATEWAY
             && text(parent, "kind").unwrap_or("Gateway") == "Gateway";
         let name = text(parent, "name").filter(|_| is_gateway);
@@ -110,7 +108,7 @@ impl ListenerSet {
 }
 
 impl AllowedNamespaces {
-    fn read(value: Option<&Value>, default: Self) -> Self {
+    fn read(value: Option<Encoded<'_>>, default: Self) -> Self {
         match value.and_then(|v| text(v, "from")) {
             None => default,
             Some("Same") => AllowedNamespaces::Same,
@@ -118,7 +116,7 @@ impl AllowedNamespaces {
             Some("Selector") => AllowedNamespaces::Selector(
                 value
                     .and_then(|v| v.get("selector"))
-                    .and_then(|s| LabelSelector::read(s).ok()),
+                    .and_then(|s| LabelSelector::read(&s.value()).ok()),
             ),
             Some(_) => AllowedNamespaces::None,
         }
@@ -126,9 +124,9 @@ impl AllowedNamespaces {
 }
 
 /// Reads the listeners of an object, in order. Listeners with a repeated or invalid name are dropped.
-fn listeners(spec: &Value) -> Vec<Listener> {
+fn listeners(spec: Encoded<'_>) -> Vec<Listener> {
     let mut listeners: Vec<Listener> = Vec::new();
-    for value in list(spec, "listeners") {
+    for value in spec.items_of("listeners") {
         let Some(name) = text(value, "name").filter(|n| is_name(n)) else {
             continue;
         };
@@ -139,9 +137,10 @@ fn listeners(spec: &Value) -> Vec<Listener> {
     listeners
 }
 
-fn listener(value: &Value, name: &str) -> Listener {
-    let allowed = value.get("allowedRoutes").unwrap_or(&Value::Null);
-    let kinds = list(allowed, "kinds");
+fn listener(value: Encoded<'_>, name: &str) -> Listener {
+    let allowed = value.get("allowedRoutes");
+    let allowed = allowed.unwrap_or(Encoded::EMPTY_OBJECT);
+    let kinds: Vec<Encoded<'_>> = allowed.items_of("kinds").collect();
     let tls = value.get("tls").filter(|tls| !tls.is_null());
     let mode = tls.and_then(|tls| text(tls, "mode"));
     Listener {
@@ -151,15 +150,15 @@ fn listener(value: &Value, name: &str) -> Listener {
         hostname: text(value, "hostname").map(|h| h.to_ascii_lowercase().into()),
         passthrough: mode == Some("Passthrough"),
         tls: tls.is_some(),
-        certificates: tls.is_some_and(|tls| !list(tls, "certificateRefs").is_empty()),
+        certificates: tls.is_some_and(|tls| tls.items_of("certificateRefs").next().is_some()),
         kinds: (!kinds.is_empty()).then(|| {
             kinds
                 .iter()
                 .filter_map(|kind| {
-                    let group = kind.get("group").and_then(Value::as_str);
+                    let group = kind.text_of("group");
                     Some(GroupKind::new(
                         group.unwrap_or(groups::GATEWAY),
-                        text(kind, "kind")?,
+                        text(*kind, "kind")?,
                     ))
                 })
                 .collect()

@@ -1,9 +1,7 @@
 //! References from Gateways and GatewayClasses to objects with parameters (specification 2.9).
 
-use serde_json::Value;
-
 use super::projection::text;
-use crate::model::{GroupKind, Object, Str, groups};
+use crate::model::{Encoded, GroupKind, Object, Str, groups};
 
 /// A `parametersRef`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,19 +20,19 @@ impl ParametersRef {
     pub fn of(object: &Object) -> Option<Self> {
         let key = &object.key;
         if key.kind.is(groups::GATEWAY, "GatewayClass") {
-            let reference = &object.body.pointer("/spec/parametersRef")?;
+            let reference = object.body.spec().get("parametersRef")?;
             let namespace = text(reference, "namespace").unwrap_or_default();
             return Self::read(reference, namespace);
         }
         if key.kind.is(groups::GATEWAY, "Gateway") {
-            let reference = &object.body.pointer("/spec/infrastructure/parametersRef")?;
-            return Self::read(reference, &key.namespace);
+            let infrastructure = object.body.spec().get("infrastructure")?;
+            return Self::read(infrastructure.get("parametersRef")?, &key.namespace);
         }
         None
     }
 
-    fn read(reference: &Value, namespace: &str) -> Option<Self> {
-        let group = reference.get("group").and_then(Value::as_str);
+    fn read(reference: Encoded<'_>, namespace: &str) -> Option<Self> {
+        let group = reference.text_of("group");
         Some(Self {
             kind: GroupKind::new(group.unwrap_or_default(), text(reference, "kind")?),
             namespace: namespace.into(),

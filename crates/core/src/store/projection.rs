@@ -1,10 +1,8 @@
 //! Lenient projections of objects: the needed fields of each kind. Unknown fields are ignored, and
 //! malformed fields affect only their own object.
 
-use serde_json::Value;
-
 use super::{Gateway, Grant, ListenerSet, Route};
-use crate::model::{GroupKind, Object, ObjectKey, Str, groups, shared_name};
+use crate::model::{Encoded, GroupKind, Object, ObjectKey, Str, groups, shared_name};
 
 /// The fields of an object that rules need. Most objects have none, so those of the others are boxed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,24 +31,22 @@ impl Projection {
     /// Projects an object. The API version does not matter.
     pub fn of(key: &ObjectKey, object: &Object) -> Self {
         // Policies have no projection, so that theirs is not decoded.
-        let spec = || object.body.get("spec").unwrap_or_default();
+        let spec = || object.body.spec();
         let namespace = &key.namespace;
         match (&*key.kind.group, &*key.kind.kind) {
             (groups::GATEWAY, "GatewayClass") => {
-                Projection::GatewayClass(text(&spec(), "controllerName").unwrap_or_default().into())
+                Projection::GatewayClass(text(spec(), "controllerName").unwrap_or_default().into())
             }
-            (groups::GATEWAY, "Gateway") => Projection::Gateway(Box::new(Gateway::read(&spec()))),
+            (groups::GATEWAY, "Gateway") => Projection::Gateway(Box::new(Gateway::read(spec()))),
             (groups::GATEWAY, "ListenerSet") => {
-                Projection::ListenerSet(Box::new(ListenerSet::read(&spec(), namespace)))
+                Projection::ListenerSet(Box::new(ListenerSet::read(spec(), namespace)))
             }
-            (groups::GATEWAY, "ReferenceGrant") => {
-                Projection::Grant(Box::new(Grant::read(&spec())))
-            }
-            (groups::CORE, "Service") => Projection::Service(ServicePorts::read(&spec())),
+            (groups::GATEWAY, "ReferenceGrant") => Projection::Grant(Box::new(Grant::read(spec()))),
+            (groups::CORE, "Service") => Projection::Service(ServicePorts::read(spec())),
             _ => match super::route_kind(&key.kind) {
                 Some(row) => {
                     let service = GroupKind::service();
-                    let route = Route::read(row, &object.body, namespace, &service);
+                    let route = Route::read(row, spec(), namespace, &service);
                     Projection::Route(Box::new(route))
                 }
                 None => Projection::Other,
@@ -85,9 +81,9 @@ impl Projection {
 }
 
 impl ServicePorts {
-    fn read(spec: &Value) -> Self {
-        let ports = list(spec, "ports")
-            .iter()
+    fn read(spec: Encoded<'_>) -> Self {
+        let ports = spec
+            .items_of("ports")
             .filter_map(|p| Some((text(p, "name").map(shared_name), number(p, "port")?)))
             .collect();
         Self(ports)
@@ -113,21 +109,13 @@ impl ServicePorts {
 }
 
 /// Returns a string field; `None` if it is absent, empty or not a string.
-pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
-    value.get(field)?.as_str().filter(|t| !t.is_empty())
-}
-
-/// Returns a list field; empty if it is absent or not a list.
-pub(super) fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
-    value
-        .get(field)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+pub(super) fn text<'v>(value: Encoded<'v>, field: &str) -> Option<&'v str> {
+    value.text_of(field).filter(|text| !text.is_empty())
 }
 
 /// Returns a field that is a valid port number.
-pub(super) fn number(value: &Value, field: &str) -> Option<u16> {
-    let number = value.get(field)?.as_u64()?;
+pub(super) fn number(value: Encoded<'_>, field: &str) -> Option<u16> {
+    let number = value.get(field)?.unsigned()?;
     u16::try_from(number).ok().filter(|&n| n > 0)
 }
 

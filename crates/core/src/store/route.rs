@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use thin_vec::ThinVec;
 
-use super::projection::{is_name, list};
+use super::projection::{is_name, number, text};
 use crate::model::{Body, Encoded, GroupKind, MetadataMap, Object, Str, groups, shared_name};
 
 /// The properties of a route kind.
@@ -142,9 +142,12 @@ impl RouteKind {
 
 impl Route {
     /// Reads the spec of a route. `backend` is the kind of backendRefs that name none.
-    pub(super) fn read(row: &RouteKind, body: &Body, namespace: &Str, backend: &GroupKind) -> Self {
-        let spec = body.encoded().get("spec");
-        let spec = spec.unwrap_or(Encoded::EMPTY_OBJECT);
+    pub(super) fn read(
+        row: &RouteKind,
+        spec: Encoded<'_>,
+        namespace: &Str,
+        backend: &GroupKind,
+    ) -> Self {
         let has_rules = spec.get("rules").is_some_and(|rules| !rules.is_null());
         let rules = match row.default_rule && !has_rules {
             true => Box::from([Rule::default()]),
@@ -180,7 +183,7 @@ impl BackendRef {
     /// Reads a backendRef of a route in `namespace`. Returns `None` if it has no valid name.
     /// `default` is the kind if it names none.
     pub fn read(value: Encoded<'_>, namespace: &Str, default: &GroupKind) -> Option<Self> {
-        let group = value.get("group").and_then(Encoded::text);
+        let group = value.text_of("group");
         let (group, kind) = match (group, text(value, "kind")) {
             (None | Some(""), None) => (&*default.group, &*default.kind),
             (group, kind) => (group.unwrap_or_default(), kind.unwrap_or("Service")),
@@ -194,7 +197,7 @@ impl BackendRef {
             },
             namespace,
             name: shared_name(name),
-            port: port(value),
+            port: number(value, "port"),
             extensions: extensions(value),
         })
     }
@@ -211,6 +214,14 @@ impl Rule {
         let reference = self.backends.get(index)?;
         let mut references = self.backends.iter();
         references.position(|other| other.is_to_object_of(reference))
+    }
+
+    /// Whether the backends are those of the rule before, with which it shares the backendRefs. Those with filters have
+    /// nodes of their own.
+    pub(crate) fn has_backends_of(&self, before: &Self) -> bool {
+        let mut backends = self.backends.iter();
+        Arc::ptr_eq(&self.backends, &before.backends)
+            && backends.all(|backend| backend.extensions.is_empty())
     }
 
     /// The ExtensionRef filters of the rule and of its backendRefs.
@@ -230,10 +241,7 @@ pub fn reduce_detached_route(object: Object, is_read: impl Fn(&ParentRef) -> boo
     if route_kind(&object.key.kind).is_none() {
         return object;
     }
-    let parents = || {
-        let spec = object.body.encoded().get("spec").into_iter();
-        spec.flat_map(|spec| spec.items_of("parentRefs"))
-    };
+    let parents = || object.body.spec().items_of("parentRefs");
     let is_detached = parents().next().is_some()
         && parents().all(|value| {
             let parent = parent(value, &object.key.namespace);
@@ -302,6 +310,12 @@ fn with_extensions(value: &Value, mut kept: Value) -> Value {
     kept
 }
 
+/// The items of a field that is a list.
+fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    let list = value.get(field).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
+
 /// Some fields of a value, or the value itself if it is no object.
 fn picked(value: &Value, names: &[&str]) -> Value {
     let Value::Object(fields) = value else {
@@ -313,7 +327,7 @@ fn picked(value: &Value, names: &[&str]) -> Value {
 }
 
 fn parent(value: Encoded<'_>, namespace: &Str) -> Option<ParentRef> {
-    let group = value.get("group").and_then(Encoded::text);
+    let group = value.text_of("group");
     let kind = text(value, "kind").unwrap_or("Gateway");
     let group = group.unwrap_or(groups::GATEWAY);
     Some(ParentRef {
@@ -324,7 +338,7 @@ fn parent(value: Encoded<'_>, namespace: &Str) -> Option<ParentRef> {
         namespace: namespace_of(value, namespace),
         name: shared_name(text(value, "name")?),
         section: text(value, "sectionName").map(shared_name),
-        port: port(value),
+        port: number(value, "port"),
     })
 }
 
@@ -361,17 +375,6 @@ fn rules<'v>(
     rules.into()
 }
 
-/// A text field; `None` if it is absent, empty or no text.
-fn text<'v>(value: Encoded<'v>, field: &str) -> Option<&'v str> {
-    value.get(field)?.text().filter(|text| !text.is_empty())
-}
-
-/// A field that is a valid port number.
-fn port(value: Encoded<'_>) -> Option<u16> {
-    let number = u16::try_from(value.get("port")?.unsigned()?);
-    number.ok().filter(|&port| port > 0)
-}
-
 /// The ExtensionRef filters of a rule or of a backendRef.
 fn extensions(value: Encoded<'_>) -> ThinVec<ExtensionRef> {
     value.items_of("filters").filter_map(extension).collect()
@@ -381,7 +384,7 @@ fn extension(value: Encoded<'_>) -> Option<ExtensionRef> {
     let reference = value
         .get("extensionRef")
         .filter(|_| text(value, "type") == Some("ExtensionRef"))?;
-    let group = reference.get("group").and_then(Encoded::text);
+    let group = reference.text_of("group");
     let group = group.unwrap_or_default();
     Some(ExtensionRef {
         kind: GroupKind::new(group, text(reference, "kind")?),
@@ -423,7 +426,7 @@ mod tests {
 
     fn read(object: &Object) -> Route {
         let service = GroupKind::new(groups::CORE, "Service");
-        Route::read(&ROUTE_KINDS[0], &object.body, &"ns".into(), &service)
+        Route::read(&ROUTE_KINDS[0], object.body.spec(), &"ns".into(), &service)
     }
 
     #[test]

@@ -215,15 +215,15 @@ impl Topology {
     ) -> RouteNode {
         let node = self.nodes.add(NodeKey::whole(key.clone()));
         let mut rules: Vec<RuleNode> = Vec::with_capacity(route.rules.len());
-        let mut last: Option<&Rule> = None;
         for (index, rule) in route.rules.iter().enumerate() {
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             let section = NodeKey::section(key.clone(), Section::Rule(number));
             let node = self.nodes.add(section);
-            let is_plain = || rule.backends.iter().all(|of| of.extensions.is_empty());
-            let is_same = last.is_some_and(|last| last.backends == rule.backends && is_plain());
-            let backends = match rules.last() {
-                Some(last) if is_same => Arc::clone(&last.backends),
+            let before = index.checked_sub(1).and_then(|at| route.rules.get(at));
+            let backends = match (before, rules.last()) {
+                (Some(before), Some(known)) if rule.has_backends_of(before) => {
+                    Arc::clone(&known.backends)
+                }
                 _ => self.backends(store, key, number, rule),
             };
             rules.push(RuleNode {
@@ -232,7 +232,6 @@ impl Topology {
                 backends,
                 children: ThinVec::new(),
             });
-            last = Some(rule);
         }
         RouteNode {
             key: key.clone(),
