@@ -91,28 +91,28 @@ pub(in crate::cli) fn run(args: &AdmissionArgs) -> Result<ExitStatus, CliError> 
 /// The ValidatingWebhookConfiguration.
 fn configuration(args: &AdmissionArgs, ca: Option<Document>, rules: Vec<Document>) -> Document {
     let mut metadata = vec![
-        ("name".to_owned(), Document::text(NAME)),
+        ("name".into(), Document::text(NAME)),
         (
-            "labels".to_owned(),
+            "labels".into(),
             Document::text_fields([("app.kubernetes.io/name", "entail")]),
         ),
     ];
     if let Some(certificate) = &args.inject_ca_from {
         let annotation = Document::text_fields([("cert-manager.io/inject-ca-from", certificate)]);
-        metadata.push(("annotations".to_owned(), annotation));
+        metadata.push(("annotations".into(), annotation));
     }
     let mut excluded = vec!["kube-system".to_owned()];
     let mut client = match (&args.service, &args.url) {
         (Some(service), _) => {
             excluded.push(service.namespace.clone());
-            vec![("service".to_owned(), service.document())]
+            vec![("service".into(), service.document())]
         }
         (None, url) => vec![(
-            "url".to_owned(),
+            "url".into(),
             Document::optional(url.as_deref(), Document::text),
         )],
     };
-    client.extend(ca.map(|ca| ("caBundle".to_owned(), ca)));
+    client.extend(ca.map(|ca| ("caBundle".into(), ca)));
     excluded.dedup();
     let selector = Document::map([
         ("key", Document::text(NAMESPACE_NAME_LABEL)),
@@ -148,13 +148,13 @@ fn configuration(args: &AdmissionArgs, ca: Option<Document>, rules: Vec<Document
 impl ServiceName {
     fn document(&self) -> Document {
         let mut fields = vec![
-            ("namespace".to_owned(), Document::text(&self.namespace)),
-            ("name".to_owned(), Document::text(&self.name)),
-            ("path".to_owned(), Document::text("/admit")),
+            ("namespace".into(), Document::text(&self.namespace)),
+            ("name".into(), Document::text(&self.name)),
+            ("path".into(), Document::text("/admit")),
         ];
         let port = self
             .port
-            .map(|port| ("port".to_owned(), Document::Number(port.into())));
+            .map(|port| ("port".into(), Document::Number(port.into())));
         fields.extend(port);
         Document::Map(fields)
     }

@@ -252,8 +252,8 @@ impl<W: Write> Printer<W> {
                 get_text::path(out, path, policies, style)?;
             }
             Format::Json => {
-                json::next_line(&mut self.out, self.printed, 4)?;
-                json::write(&mut self.out, &proto_json::path(path, policies), 4)?;
+                let document = proto_json::path(path, policies);
+                json::write_item(&mut self.out, self.printed, &document, 4)?;
             }
             Format::Yaml => {
                 if self.printed == 0 {

@@ -1,6 +1,8 @@
 //! The documents that `-o json` and `-o yaml` print: JSON values whose fields keep their documented
 //! order.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
@@ -21,20 +23,19 @@ pub(in crate::cli) enum Document {
     /// A list.
     List(Vec<Document>),
     /// Fields in their order.
-    Map(Vec<(String, Document)>),
+    Map(Vec<Field>),
     /// JSON text that is printed unchanged, on one line.
     Json(String),
 }
 
+/// A field with its name.
+pub(in crate::cli) type Field = (Cow<'static, str>, Document);
+
 impl Document {
     /// Fields in their order.
-    pub(in crate::cli) fn map<const N: usize>(fields: [(&str, Document); N]) -> Self {
+    pub(in crate::cli) fn map<const N: usize>(fields: [(&'static str, Document); N]) -> Self {
         let fields = fields.into_iter();
-        Document::Map(
-            fields
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-        )
+        Document::Map(fields.map(|(name, value)| (name.into(), value)).collect())
     }
 
     /// A string.
@@ -43,7 +44,7 @@ impl Document {
     }
 
     /// Fields in their order, all of them strings.
-    pub(in crate::cli) fn text_fields<const N: usize>(fields: [(&str, &str); N]) -> Self {
+    pub(in crate::cli) fn text_fields<const N: usize>(fields: [(&'static str, &str); N]) -> Self {
         Document::map(fields.map(|(name, text)| (name, Document::text(text))))
     }
 
@@ -105,7 +106,7 @@ impl From<Value> for Document {
             Value::String(text) => Document::Text(text),
             Value::Array(items) => Document::List(items.into_iter().map(Into::into).collect()),
             Value::Object(map) => {
-                Document::Map(map.into_iter().map(|(k, v)| (k, v.into())).collect())
+                Document::Map(map.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
             }
         }
     }
@@ -119,11 +120,23 @@ impl From<u32> for Document {
 
 /// Returns a quoted string that is valid in JSON and in YAML. All hidden characters are escaped.
 pub(in crate::cli) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    append_quoted(text, &mut quoted);
+    quoted
+}
+
+/// Appends a string as [`quoted`] returns it.
+pub(in crate::cli) fn append_quoted(text: &str, out: &mut String) {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    match text.bytes().all(is_plain) {
-        true => ["\"", text, "\""].concat(),
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
         // A string always serializes.
-        false => without_hidden(serde_json::to_string(text).unwrap_or_default()),
+        out.push_str(&without_hidden(
+            serde_json::to_string(text).unwrap_or_default(),
+        ));
     }
 }
 

@@ -218,14 +218,14 @@ pub(in crate::cli) fn topology(
 pub(in crate::cli) fn with_header<const N: usize>(
     snapshot: Option<&v1::Version>,
     states: &[v1::KindState],
-    fields: [(&str, Document); N],
+    fields: [(&'static str, Document); N],
 ) -> Document {
     let head = [
         ("version", Document::optional(snapshot, version)),
         ("kinds", kinds(states)),
     ];
     let all = head.into_iter().chain(fields);
-    Document::Map(all.map(|(name, value)| (name.to_owned(), value)).collect())
+    Document::Map(all.map(|(name, value)| (name.into(), value)).collect())
 }
 
 fn status(status: &v1::PolicyStatus) -> Document {

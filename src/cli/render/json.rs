@@ -4,10 +4,20 @@
 
 use std::io::{self, Write};
 
-use super::document::{Document, quoted};
+use super::document::{Document, append_quoted};
 
 /// Columns that a line fills before a list or map is broken into lines.
 const WIDTH: usize = 110;
+
+/// Size of a text in bytes from which it is written before the rest of the document is.
+const FULL: usize = 32 << 10;
+
+/// Writes a document, in texts of some length.
+struct DocumentWriter<'o> {
+    out: &'o mut dyn Write,
+    /// What is not written yet.
+    text: String,
+}
 
 /// Writes a document where the cursor stands; further lines are indented.
 pub(in crate::cli) fn write(
@@ -15,42 +25,87 @@ pub(in crate::cli) fn write(
     document: &Document,
     indent: usize,
 ) -> io::Result<()> {
-    let (open, close, number) = match document {
-        Document::Null => return out.write_all(b"null"),
-        Document::Bool(bool) => return write!(out, "{bool}"),
-        Document::Number(number) => return write!(out, "{number}"),
-        Document::Text(text) => return out.write_all(quoted(text).as_bytes()),
-        Document::Json(text) => return out.write_all(text.as_bytes()),
-        Document::List(items) => ("[", "]", items.len()),
-        Document::Map(fields) => ("{", "}", fields.len()),
-    };
-    if number == 0 {
-        out.write_all(open.as_bytes())?;
-        return out.write_all(close.as_bytes());
+    let mut writer = DocumentWriter::new(out);
+    writer.document(document, indent)?;
+    writer.flush()
+}
+
+/// Writes an item of a list on a line of its own, with the comma that follows the item before it.
+pub(in crate::cli) fn write_item(
+    out: &mut dyn Write,
+    at: usize,
+    document: &Document,
+    indent: usize,
+) -> io::Result<()> {
+    let mut writer = DocumentWriter::new(out);
+    writer.next_line(at, indent)?;
+    writer.document(document, indent)?;
+    writer.flush()
+}
+
+impl<'o> DocumentWriter<'o> {
+    fn new(out: &'o mut dyn Write) -> Self {
+        let text = String::with_capacity(1 << 10);
+        Self { out, text }
     }
-    if fits(document, WIDTH.saturating_sub(indent)).is_some() {
-        return out.write_all(compact(document).as_bytes());
-    }
-    out.write_all(open.as_bytes())?;
-    match document {
-        Document::List(items) => {
-            for (at, item) in items.iter().enumerate() {
-                next_line(out, at, indent + 2)?;
-                write(out, item, indent + 2)?;
+
+    fn document(&mut self, document: &Document, indent: usize) -> io::Result<()> {
+        let is_long = || fits(document, WIDTH.saturating_sub(indent)).is_none();
+        match document {
+            Document::List(items) if !items.is_empty() && is_long() => {
+                self.text.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    self.next_line(at, indent + 2)?;
+                    self.document(item, indent + 2)?;
+                }
+                self.begin_line(indent);
+                self.text.push(']');
             }
-        }
-        Document::Map(fields) => {
-            for (at, (name, value)) in fields.iter().enumerate() {
-                next_line(out, at, indent + 2)?;
-                out.write_all(quoted(name).as_bytes())?;
-                out.write_all(b": ")?;
-                write(out, value, indent + 2)?;
+            Document::Map(fields) if !fields.is_empty() && is_long() => {
+                self.text.push('{');
+                for (at, (name, value)) in fields.iter().enumerate() {
+                    self.next_line(at, indent + 2)?;
+                    append_quoted(name, &mut self.text);
+                    self.text.push_str(": ");
+                    self.document(value, indent + 2)?;
+                }
+                self.begin_line(indent);
+                self.text.push('}');
             }
+            _ => append(document, &mut self.text),
         }
-        _ => {}
+        Ok(())
     }
-    begin_line(out, indent)?;
-    out.write_all(close.as_bytes())
+
+    /// Begins the line of an item. What is before it is written if it is long.
+    fn next_line(&mut self, at: usize, indent: usize) -> io::Result<()> {
+        if at > 0 {
+            self.text.push(',');
+        }
+        if self.text.len() >= FULL {
+            self.flush()?;
+        }
+        self.begin_line(indent);
+        Ok(())
+    }
+
+    /// Begins a line. With `write!` and a width this takes as long as all else of a document.
+    fn begin_line(&mut self, indent: usize) {
+        const SPACES: &str = "                                ";
+        self.text.push('\n');
+        let mut left = indent;
+        while left > 0 {
+            let some = SPACES.get(..left).unwrap_or(SPACES);
+            self.text.push_str(some);
+            left -= some.len();
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
+    }
 }
 
 /// What is left of a line of this many columns after a document on one line; `None` if it is too
@@ -79,27 +134,6 @@ fn fits(document: &Document, room: usize) -> Option<usize> {
     room.checked_sub(own)
 }
 
-/// Begins the line of an item.
-pub(in crate::cli) fn next_line(out: &mut dyn Write, at: usize, indent: usize) -> io::Result<()> {
-    if at > 0 {
-        out.write_all(b",")?;
-    }
-    begin_line(out, indent)
-}
-
-/// Begins a line. With `write!` and a width this takes as long as all else of a document.
-fn begin_line(out: &mut dyn Write, indent: usize) -> io::Result<()> {
-    const SPACES: &[u8] = &[b' '; 64];
-    out.write_all(b"\n")?;
-    let mut left = indent;
-    while left > 0 {
-        let some = SPACES.get(..left).unwrap_or(SPACES);
-        out.write_all(some)?;
-        left -= some.len();
-    }
-    Ok(())
-}
-
 /// A document on one line, for people.
 pub(in crate::cli) fn compact(document: &Document) -> String {
     let mut text = String::new();
@@ -114,7 +148,7 @@ fn append(document: &Document, out: &mut String) {
         Document::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
         Document::Number(number) => out.push_str(&number.to_string()),
         Document::Json(text) => out.push_str(text),
-        Document::Text(text) => out.push_str(&quoted(text)),
+        Document::Text(text) => append_quoted(text, out),
         Document::List(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
@@ -127,7 +161,7 @@ fn append(document: &Document, out: &mut String) {
             out.push('{');
             for (at, (name, value)) in fields.iter().enumerate() {
                 out.push_str(if at > 0 { ", " } else { "" });
-                out.push_str(&quoted(name));
+                append_quoted(name, out);
                 out.push_str(": ");
                 append(value, out);
             }

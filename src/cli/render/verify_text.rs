@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::document::Document;
+use super::document::{Document, Field};
 use super::proto_json;
 use super::report::Report;
 use super::text::{Style, count, printable, wrapped_to};
@@ -56,12 +56,9 @@ impl Report for VerifyReport {
     fn document(&self, states: &[v1::KindState]) -> Document {
         let report = &self.found;
         let summary = &report.summary;
-        let mut counts: Vec<(String, Document)> = Vec::new();
-        let mut add = |name: &str, value: usize| {
-            counts.push((
-                name.to_owned(),
-                Document::from(serde_json::Value::from(value)),
-            ));
+        let mut counts: Vec<Field> = Vec::new();
+        let mut add = |name: &'static str, value: usize| {
+            counts.push((name.into(), Document::from(serde_json::Value::from(value))));
         };
         add("rules", summary.rules);
         add("listeners", summary.listeners);

@@ -482,19 +482,19 @@ fn list(value: Value) -> Result<Vec<Value>, Value> {
         return Err(value);
     };
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let Some(of_items) = text("kind").and_then(member_kind) else {
+    let Some(item_kind) = text("kind").and_then(member_kind) else {
         return Err(Value::Object(body));
     };
     let version = text("apiVersion").unwrap_or_default();
-    let is_plain = of_items.is_empty() && version == "v1";
-    let (of_items, version) = (of_items.to_owned(), version.to_owned());
+    let is_plain = item_kind.is_empty() && version == "v1";
+    let (item_kind, version) = (item_kind.to_owned(), version.to_owned());
     match body.get_mut("items") {
         Some(Value::Array(items)) => {
             let mut members = std::mem::take(items);
-            if !of_items.is_empty() {
+            if !item_kind.is_empty() {
                 // Items of typed lists may omit `kind` and `apiVersion`.
                 for member in members.iter_mut().filter_map(Value::as_object_mut) {
-                    inherit(member, "kind", &of_items);
+                    inherit(member, "kind", &item_kind);
                     inherit(member, "apiVersion", &version);
                 }
             }

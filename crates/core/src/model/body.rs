@@ -114,7 +114,7 @@ impl Rules {
     /// Encodes rules.
     pub fn new(fields: &Map<String, Value>) -> Self {
         let mut writer = BodyWriter::default();
-        writer.fields(fields);
+        writer.map(fields);
         Self(writer.finish())
     }
 
@@ -700,6 +700,20 @@ mod tests {
                 assert_eq!(same, at == other_at || at < 3 && other_at < 3);
             }
         }
+    }
+
+    #[test]
+    fn a_value_has_one_form() {
+        let body = Body::new(&json!({"zz": [1, -1, true, null, "xy"]}));
+        let list = [
+            &[tag::UNSIGNED, 1, tag::SIGNED][..],
+            &[0xff; 8],
+            &[tag::TRUE, tag::NULL, tag::STRING, 4],
+            b"xy",
+        ];
+        let list = list.concat();
+        let map = [&[tag::MAP, 22, 4][..], b"zz", &[tag::LIST, 17], &list].concat();
+        assert_eq!(&*body.0, map);
     }
 
     #[test]

@@ -53,12 +53,13 @@ impl BodyWriter {
                 items.iter().for_each(|item| self.value(item));
                 self.end_list(list);
             }
-            Value::Object(fields) => self.fields(fields),
+            Value::Object(fields) => self.map(fields),
         }
     }
 
-    /// Writes a map, whose fields are sorted and differ from each other.
-    pub fn fields(&mut self, fields: &Map<String, Value>) {
+    /// Writes a map.
+    pub fn map(&mut self, fields: &Map<String, Value>) {
+        debug_assert!(fields.keys().is_sorted(), "maps of serde_json are sorted");
         let map = self.begin_map();
         for (name, value) in fields {
             append_text(name, &mut self.out);

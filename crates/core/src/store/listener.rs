@@ -1,6 +1,6 @@
 //! Projections of Gateways, ListenerSets and their listeners.
 
-use super::projection::{is_name, number, text};
+use super::projection::{is_name, port, text};
 use crate::model::{Encoded, GroupKind, LabelSelector, Str, groups};
 use crate::profile::{ListenerTraits, TlsMode};
 
@@ -145,7 +145,7 @@ fn listener(value: Encoded<'_>, name: &str) -> Listener {
     let mode = tls.and_then(|tls| text(tls, "mode"));
     Listener {
         name: name.into(),
-        port: number(value, "port").unwrap_or_default(),
+        port: port(value).unwrap_or_default(),
         protocol: text(value, "protocol").unwrap_or_default().into(),
         hostname: text(value, "hostname").map(|h| h.to_ascii_lowercase().into()),
         passthrough: mode == Some("Passthrough"),

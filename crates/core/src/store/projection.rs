@@ -30,7 +30,7 @@ pub struct ServicePorts(pub Box<[(Option<Str>, u16)]>);
 impl Projection {
     /// Projects an object. The API version does not matter.
     pub fn of(key: &ObjectKey, object: &Object) -> Self {
-        // Policies have no projection, so that theirs is not decoded.
+        // Looked up only for kinds that have a projection; policies have none.
         let spec = || object.body.spec();
         let namespace = &key.namespace;
         match (&*key.kind.group, &*key.kind.kind) {
@@ -84,7 +84,7 @@ impl ServicePorts {
     fn read(spec: Encoded<'_>) -> Self {
         let ports = spec
             .items_of("ports")
-            .filter_map(|p| Some((text(p, "name").map(shared_name), number(p, "port")?)))
+            .filter_map(|p| Some((text(p, "name").map(shared_name), port(p)?)))
             .collect();
         Self(ports)
     }
@@ -113,9 +113,9 @@ pub(super) fn text<'v>(value: Encoded<'v>, field: &str) -> Option<&'v str> {
     value.text_of(field).filter(|text| !text.is_empty())
 }
 
-/// Returns a field that is a valid port number.
-pub(super) fn number(value: Encoded<'_>, field: &str) -> Option<u16> {
-    let number = value.get(field)?.unsigned()?;
+/// Returns the field `port` if it is a valid port number.
+pub(super) fn port(value: Encoded<'_>) -> Option<u16> {
+    let number = value.get("port")?.unsigned()?;
     u16::try_from(number).ok().filter(|&n| n > 0)
 }
 

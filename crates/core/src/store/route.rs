@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use thin_vec::ThinVec;
 
-use super::projection::{is_name, number, text};
+use super::projection::{is_name, port, text};
 use crate::model::{Body, Encoded, GroupKind, MetadataMap, Object, Str, groups, shared_name};
 
 /// The properties of a route kind.
@@ -197,7 +197,7 @@ impl BackendRef {
             },
             namespace,
             name: shared_name(name),
-            port: number(value, "port"),
+            port: port(value),
             extensions: extensions(value),
         })
     }
@@ -338,7 +338,7 @@ fn parent(value: Encoded<'_>, namespace: &Str) -> Option<ParentRef> {
         namespace: namespace_of(value, namespace),
         name: shared_name(text(value, "name")?),
         section: text(value, "sectionName").map(shared_name),
-        port: number(value, "port"),
+        port: port(value),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::document::Document;
+use super::super::document::{Document, Field};
 use super::{FileLocation, Finding, one_line};
 use crate::api::v1;
 use crate::insight::Code;
@@ -83,9 +83,9 @@ fn rule(code: Code) -> Document {
 }
 
 /// A field with a page of the repository, if that is known.
-fn link(field: &str, page: String) -> Option<(String, Document)> {
+fn link(field: &'static str, page: String) -> Option<Field> {
     let uri = Document::Text(format!("{REPOSITORY}{page}"));
-    (!REPOSITORY.is_empty()).then(|| (field.to_owned(), uri))
+    (!REPOSITORY.is_empty()).then(|| (field.into(), uri))
 }
 
 fn result(finding: &Finding) -> Document {
@@ -97,11 +97,11 @@ fn result(finding: &Finding) -> Document {
     ]);
     let index = Code::ALL.iter().position(|code| code.id() == message.code);
     let index = index.and_then(|index| u32::try_from(index).ok());
-    result.extend(index.map(|index| ("ruleIndex".to_owned(), Document::from(index))));
+    result.extend(index.map(|index| ("ruleIndex".into(), Document::from(index))));
     let location = location(finding);
     if !location.is_empty() {
         let locations = Document::List(vec![Document::Map(location)]);
-        result.push(("locations".to_owned(), locations));
+        result.push(("locations".into(), locations));
     }
     // Code scanning tells by this whether a finding is new. The line may change, and so may the number of places.
     let identity = format!("{}/{}/{}", message.code, message.reason, message.object);
@@ -110,18 +110,18 @@ fn result(finding: &Finding) -> Document {
         _ => identity,
     };
     let prints = [("findingIdentity/v1", Document::Text(identity))];
-    result.push(("partialFingerprints".to_owned(), Document::map(prints)));
+    result.push(("partialFingerprints".into(), Document::map(prints)));
     Document::Map(result)
 }
 
 /// Where a finding is: file and line, and the object.
-fn location(finding: &Finding) -> Vec<(String, Document)> {
+fn location(finding: &Finding) -> Vec<Field> {
     let mut location = Vec::new();
     if let Some(FileLocation { file, line }) = finding.file_location() {
         let uri = Document::map([("uri", Document::Text(uri(file)))]);
         let mut physical = fields([("artifactLocation", uri)]);
         let region = line.map(|line| Document::map([("startLine", Document::from(line.max(1)))]));
-        physical.extend(region.map(|region| ("region".to_owned(), region)));
+        physical.extend(region.map(|region| ("region".into(), region)));
         location.extend(fields([("physicalLocation", Document::Map(physical))]));
     }
     let object = finding.message.object.as_str();
@@ -171,11 +171,9 @@ fn text(text: &str) -> Document {
     Document::text_fields([("text", text)])
 }
 
-fn fields<const N: usize>(fields: [(&str, Document); N]) -> Vec<(String, Document)> {
+fn fields<const N: usize>(fields: [(&'static str, Document); N]) -> Vec<Field> {
     let fields = fields.into_iter();
-    fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    fields.map(|(name, value)| (name.into(), value)).collect()
 }
 
 #[cfg(test)]
