@@ -96,7 +96,7 @@ impl Body {
         Encoded(self.reader())
     }
 
-    /// The field `spec`, an object without fields if there is none.
+    /// Returns the field `spec`. If there is none, returns an object without fields.
     pub fn spec(&self) -> Encoded<'_> {
         self.encoded().get("spec").unwrap_or(Encoded::EMPTY_OBJECT)
     }
