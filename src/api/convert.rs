@@ -12,16 +12,19 @@ use entail_core::model::{
 /// no maps, so equal policies have equal bytes.
 pub fn effective_policy(kind: &GroupKind, effective: &EffectivePolicy) -> v1::EffectivePolicy {
     let spec_json = effective.spec.as_ref().map(ToString::to_string);
-    effective_policy_with_spec(kind, effective, spec_json)
+    let mut message = effective_policy_without_etag(kind, effective, spec_json);
+    message.etag = etag(&message.encode_to_vec());
+    message
 }
 
-/// Converts an effective policy whose spec is serialized already: compact JSON with sorted keys.
-pub fn effective_policy_with_spec(
+/// Converts an effective policy whose spec is serialized already: compact JSON with sorted keys. Its etag, which is the
+/// hash of the returned message, is empty.
+pub fn effective_policy_without_etag(
     kind: &GroupKind,
     effective: &EffectivePolicy,
     spec_json: Option<String>,
 ) -> v1::EffectivePolicy {
-    let mut message = v1::EffectivePolicy {
+    v1::EffectivePolicy {
         group: kind.group.to_string(),
         kind: kind.kind.to_string(),
         spec_etag: spec_json
@@ -56,9 +59,7 @@ pub fn effective_policy_with_spec(
         inherited_only: effective.inherited_only,
         not_computed: effective.not_computed.clone().unwrap_or_default(),
         unknown: effective.unknown.as_ref().map(unknown),
-    };
-    message.etag = etag(&message.encode_to_vec());
-    message
+    }
 }
 
 /// Converts what an effective policy does not know.

@@ -11,7 +11,7 @@ mod state;
 use prost::Message;
 
 pub use convert::{
-    block, effective_policy, effective_policy_with_spec, origin, policy_ref, timestamp,
+    block, effective_policy, effective_policy_without_etag, origin, policy_ref, timestamp,
     unknown_state,
 };
 pub use encoded::{
@@ -22,8 +22,8 @@ pub use etag::{ETAG_LENGTH, combined_etag, etag};
 pub use generated::envoy;
 pub(crate) use generated::server_stubs;
 pub use reply::{
-    batch_tail, decode_policies, field, field_header, get_tail, not_modified_field, policies_field,
-    result_field, result_header,
+    EncodedPathPolicies, batch_tail, decode_policies, field, field_header, get_tail,
+    not_modified_field, result_field, result_of_policy,
 };
 pub use request::path_only_request;
 pub use state::{ALL_KINDS, StateReason};

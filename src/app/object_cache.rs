@@ -167,7 +167,7 @@ impl ObjectCache {
         self.store.len()
     }
 
-    /// Applies a change; returns the number of objects and kind states that differ from before.
+    /// Applies a change; returns the number of objects that differ from before.
     pub fn apply(&mut self, mut change: Change) -> usize {
         let secrets = GroupKind::secret();
         if !self.profiles.complete_kinds().contains(&secrets) {
@@ -179,16 +179,13 @@ impl ObjectCache {
         for key in &mut change.deletes {
             key.namespace = self.scopes.namespace(&key.kind, &key.namespace);
         }
-        let states = change.states.iter();
-        let states = states.filter(|new| self.store.state(&new.kind) != Some(new.state));
-        let states = states.count();
         let changed = self.store.apply(change);
         let moved = if changed.keys().any(|key| key.kind.defines_kinds()) {
             self.update_scopes()
         } else {
             0
         };
-        let count = changed.len() + moved + states;
+        let count = changed.len() + moved;
         self.add_pending(changed);
         count
     }

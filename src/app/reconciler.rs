@@ -139,7 +139,7 @@ struct BuildResult {
     snapshot: Option<Snapshot>,
     /// Problems of the profiles.
     profile_problems: BTreeSet<String>,
-    /// Number of objects and kind states that changed.
+    /// Number of objects that changed.
     changed: usize,
     /// Number of objects.
     objects: usize,

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -11,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use super::answer_table::{AnswerTable, ChainStateKey};
 use super::{AnsweredPolicies, EncodedPolicy, KindAnswer, PathAnswer};
 use crate::api::{
-    combined_etag, effective_policy_with_spec, policies_field, result_field, result_header, v1,
+    combined_etag, effective_policy_without_etag, result_field, result_of_policy, v1,
 };
 use crate::cores::cores;
 use entail_core::effective::{AnswerKey, AttachmentChain, PolicyKind, SharedGroups, World};
@@ -41,8 +42,6 @@ struct KnownAnswer {
     answer: Weak<PathAnswer>,
     /// The hash of the etags of its policies.
     hash: u32,
-    /// The number of states that have it.
-    uses: u32,
 }
 
 /// The answer of a chain state.
@@ -91,9 +90,12 @@ impl AnswerEncoder {
         let states: Vec<StateId> = (0..automaton.len())
             .filter_map(|s| s.try_into().ok())
             .collect();
-        self.answer_all(world, automaton, &states, &known.unwrap_or_default());
+        let keys = keys_of(world, automaton, &states);
+        self.answer_all(world, automaton, keys, &known.unwrap_or_default());
         let mut bodies = Vec::with_capacity(automaton.len());
-        self.known.iter_mut().for_each(|known| known.uses = 0);
+        for answer in self.known.iter().filter_map(|known| known.answer.upgrade()) {
+            answer.uses.store(0, Ordering::Relaxed);
+        }
         self.distinct = 0;
         for state in states {
             let body = self.body(world, automaton, state);
@@ -171,20 +173,27 @@ impl AnswerEncoder {
         mut states: Vec<StateId>,
     ) -> Vec<StateId> {
         let (world, automaton) = (engine.world(), engine.automaton());
+        let mut keys = keys_of(world, automaton, &states);
         // Kept until the end, so that equal answers stay the same object.
         let mut previous = Vec::new();
         for &(kind, chain_state) in dirty {
-            for inherited_only in [false, true] {
-                previous.extend(self.of_kinds.remove(&(kind, chain_state, inherited_only)));
-            }
+            let known = states.len();
             match engine.states_in(kind, chain_state) {
                 Ok(with_chain_state) => states.extend(with_chain_state),
                 Err(error) => fail(world, error),
             }
+            let is_reached = states.len() > known;
+            for inherited_only in [false, true] {
+                let key = (kind, chain_state, inherited_only);
+                if let Some(answer) = self.of_kinds.remove(&key) {
+                    previous.push(answer);
+                    keys.extend(is_reached.then_some(key));
+                }
+            }
         }
         states.sort_unstable();
         states.dedup();
-        self.answer_all(world, automaton, &states, &HashMap::new());
+        self.answer_all(world, automaton, keys, &HashMap::new());
         let mut replaced = Vec::new();
         for state in states {
             let body = self.body(world, automaton, state);
@@ -204,10 +213,9 @@ impl AnswerEncoder {
             return false;
         }
         self.count_use(&body);
-        if let Some(known) = old.and_then(|old| self.known(&old)) {
-            known.uses = known.uses.saturating_sub(1);
-            let is_unused = known.uses == 0;
-            self.distinct -= usize::from(is_unused);
+        if let Some(old) = old.filter(|old| !self.is_nothing(old)) {
+            let was_last = old.uses.fetch_sub(1, Ordering::Relaxed) == 1;
+            self.distinct -= usize::from(was_last);
         }
         self.bodies.set(state as usize, body);
         true
@@ -215,27 +223,24 @@ impl AnswerEncoder {
 
     /// Counts that one more state has an answer.
     fn count_use(&mut self, answer: &Arc<PathAnswer>) {
-        if let Some(known) = self.known(answer) {
-            known.uses += 1;
-            let is_first = known.uses == 1;
+        if !self.is_nothing(answer) {
+            let is_first = answer.uses.fetch_add(1, Ordering::Relaxed) == 0;
             self.distinct += usize::from(is_first);
         }
     }
 
-    /// The entry of an answer; `None` for that of states which no path reaches, which is not one of those that there are.
-    fn known(&mut self, answer: &Arc<PathAnswer>) -> Option<&mut KnownAnswer> {
-        let hash = self.hash_of(answer);
-        let address = Arc::as_ptr(answer);
-        let is_same = |known: &KnownAnswer| known.answer.as_ptr() == address;
-        self.known.find_mut(spread(hash), is_same)
+    /// Whether an answer is that of states which no path reaches. It is not one of those that there are.
+    fn is_nothing(&self, answer: &Arc<PathAnswer>) -> bool {
+        let nothing = self.nothing.as_ref();
+        nothing.is_some_and(|nothing| Arc::ptr_eq(nothing, answer))
     }
 
     /// The hash of the etags of an answer's policies.
     fn hash_of(&self, answer: &PathAnswer) -> u32 {
-        self.hash_of_etags(answer.kinds().map(KindAnswer::etag))
+        self.hash_of_etags(answer.kinds().map(KindAnswer::etag_bytes))
     }
 
-    fn hash_of_etags<'e>(&self, etags: impl Iterator<Item = &'e str>) -> u32 {
+    fn hash_of_etags<'e>(&self, etags: impl Iterator<Item = &'e [u8]>) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         etags.for_each(|etag| etag.hash(&mut hasher));
         u32::try_from(hasher.finish() >> 32).unwrap_or_default()
@@ -264,8 +269,9 @@ impl AnswerEncoder {
         let mut stats = self.work;
         for known in &self.known {
             if let Some(answer) = known.answer.upgrade() {
+                let is_used = answer.uses.load(Ordering::Relaxed) > 0;
                 stats.parts += usize::from(answer.one().is_some());
-                stats.bodies += usize::from(known.uses > 0 && !answer.is_empty());
+                stats.bodies += usize::from(is_used && !answer.is_empty());
             }
         }
         stats
@@ -287,9 +293,8 @@ impl AnswerEncoder {
 
     /// Returns the answer of several kinds or of none.
     fn several(&mut self, answers: Vec<Arc<PathAnswer>>) -> Arc<PathAnswer> {
-        let etags = answers.iter().filter_map(|answer| answer.one());
-        let etags = etags.map(KindAnswer::etag);
-        let hash = self.hash_of_etags(etags.clone());
+        let policies = answers.iter().filter_map(|answer| answer.one());
+        let hash = self.hash_of_etags(policies.clone().map(KindAnswer::etag_bytes));
         // An answer keeps those of its kinds, so that no others have their addresses while it is there.
         let has_answers = |known: &PathAnswer| match &known.policies {
             AnsweredPolicies::Several { answers: of, .. } => {
@@ -300,7 +305,7 @@ impl AnswerEncoder {
         if let Some(known) = self.find(hash, has_answers) {
             return known;
         }
-        let tag = combined_etag(etags);
+        let tag = combined_etag(policies.map(KindAnswer::etag));
         let fields = answers.iter().flat_map(|answer| answer.kinds());
         let fields: Vec<Bytes> = fields.map(KindAnswer::field).collect();
         let result = result_field(fields.iter().map(AsRef::as_ref), &tag);
@@ -324,21 +329,15 @@ impl AnswerEncoder {
         }
     }
 
-    /// Computes the answers of some states that are not there, in parallel if there are many.
+    /// Computes the answers with these keys that are not there, in parallel if there are many.
     fn answer_all(
         &mut self,
         world: &World,
         automaton: &Automaton,
-        states: &[StateId],
+        mut keys: Vec<ChainStateKey>,
         before: &AnswersByKey,
     ) {
-        let keys = states.iter().flat_map(|&state| {
-            let chain_states = automaton.chain_states(world, state);
-            chain_states.unwrap_or_else(|error| fail(world, error))
-        });
-        let mut keys: Vec<ChainStateKey> = keys
-            .filter(|key| self.of_kinds.get(key).is_none())
-            .collect();
+        keys.retain(|key| self.of_kinds.get(key).is_none());
         keys.sort_unstable();
         keys.dedup();
         let answers = in_shares(&keys, |share| {
@@ -394,7 +393,6 @@ impl AnswerEncoder {
         let known = KnownAnswer {
             answer: Arc::downgrade(&answer),
             hash,
-            uses: 0,
         };
         self.known
             .insert_unique(spread(hash), known, |known| spread(known.hash));
@@ -407,6 +405,15 @@ impl AnswerEncoder {
             self.known.retain(|known| known.answer.strong_count() > 0);
         }
     }
+}
+
+/// The keys of the chain states of some states.
+fn keys_of(world: &World, automaton: &Automaton, states: &[StateId]) -> Vec<ChainStateKey> {
+    let keys = states.iter().flat_map(|&state| {
+        let chain_states = automaton.chain_states(world, state);
+        chain_states.unwrap_or_else(|error| fail(world, error))
+    });
+    keys.collect()
 }
 
 /// Returns the answers for keys of one chain state: those before the rebuild, or new ones. Its policies are merged once.
@@ -433,10 +440,10 @@ fn answers(
         let fold = folded.take();
         let fold = fold.unwrap_or_else(|| world.fold_chain(kind, &chain));
         folded = (place < keys.len()).then(|| fold.clone());
-        let (effective, spec) = world.answer_json(kind, &chain, fold);
+        let (effective, spec) = fold.into_answer(&chain);
         let policy = &kind.profile().policy;
         let answer = (spec.is_some() || !effective.is_empty()).then(|| {
-            let message = effective_policy_with_spec(policy, &effective, spec);
+            let message = effective_policy_without_etag(policy, &effective, spec);
             encode(policy.clone(), message)
         });
         found.push((key, FoundAnswer::Merged(answer)));
@@ -498,31 +505,26 @@ fn in_shares<T: Sync, R: Send>(items: &[T], of_share: impl Fn(&[T]) -> Vec<R> + 
     })
 }
 
-/// Encodes the answer of a kind: the field `result` of a path that has no other, with the field `policies` in it.
+/// Encodes the answer of a kind: the field `result` of a path that has no other.
 fn encode(kind: GroupKind, message: v1::EffectivePolicy) -> PathAnswer {
-    let policies = policies_field(&message);
-    let tag = combined_etag([&*message.etag].into_iter());
-    let result = result_field([policies.as_slice()].into_iter(), &tag);
-    let start = result_header(policies.len(), &tag);
-    // Any place with this text will do.
-    let mut places = policies.windows(message.etag.len().max(1));
-    let etag = places.rposition(|text| text == message.etag.as_bytes());
-    let etag = start + etag.unwrap_or_default();
+    let unknown = message.unknown.clone().map(Box::new);
+    let encoded = result_of_policy(message);
     PathAnswer {
-        result: super::shared_bytes(result),
+        result: super::shared_bytes(encoded.result),
         policies: AnsweredPolicies::One(EncodedPolicy {
             kind,
-            field: part(start, policies.len()),
-            etag: part(etag, message.etag.len()),
-            unknown: message.unknown.map(Box::new),
+            field: part(encoded.policies),
+            etag: part(encoded.etag),
+            unknown,
         }),
+        uses: AtomicU32::new(0),
     }
 }
 
 /// The range of a part of an answer. Answers are much shorter than 4 GiB: the policies of a path fit into a reply.
-fn part(start: usize, length: usize) -> Range<u32> {
+fn part(range: Range<usize>) -> Range<u32> {
     let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-    at(start)..at(start + length)
+    at(range.start)..at(range.end)
 }
 
 /// Records an internal error, which makes all kinds UNKNOWN; returns an empty value.
@@ -546,6 +548,7 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
+    use crate::api::etag;
 
     fn answer(etag: &str, policies: &[&[u8]]) -> PathAnswer {
         let result = result_field(policies.iter().copied(), etag);
@@ -554,16 +557,28 @@ mod tests {
 
     #[test]
     fn an_answer_ends_with_its_etag() {
-        let policy = v1::EffectivePolicy {
+        let origin = v1::Origin {
+            unit: "a.b".to_owned(),
+            ..v1::Origin::default()
+        };
+        let mut policy = v1::EffectivePolicy {
             kind: "Foo".to_owned(),
-            etag: "of the policy".to_owned(),
+            spec_json: Some("{}".to_owned()),
+            spec_etag: etag(b"{}"),
+            origins: vec![origin],
+            strategy: "AtomicDefaults".to_owned(),
+            inherited_only: true,
             ..v1::EffectivePolicy::default()
         };
-        let bytes = policies_field(&policy);
-        let one = encode(GroupKind::new("", "Foo"), policy);
+        let one = encode(GroupKind::new("", "Foo"), policy.clone());
+        policy.etag = etag(&policy.encode_to_vec());
+        let body = v1::PolicyBody {
+            policies: vec![policy.clone()],
+        };
+        let bytes = body.encode_to_vec();
         let alone = one.one().unwrap();
-        assert_eq!((alone.etag(), &*alone.field()), ("of the policy", &*bytes));
-        let tag = combined_etag(["of the policy"].into_iter());
+        assert_eq!((alone.etag(), &*alone.field()), (&*policy.etag, &*bytes));
+        let tag = combined_etag([&*policy.etag].into_iter());
         let several = answer(&tag, &[&bytes]);
         assert_eq!((one.etag(), &one.result), (&*tag, &several.result));
         for answer in [

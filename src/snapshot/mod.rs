@@ -14,7 +14,7 @@ mod snapshot_builder;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -96,11 +96,13 @@ pub struct UnknownKind {
 
 /// The encoded effective policies of all kinds on a path. Equal answers are one, so that there is one for each distinct
 /// answer: it is small.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct PathAnswer {
     /// The encoded field `result` of a Get reply (`PathPolicies`), with its tag and length. Ends with the etag.
     result: Bytes,
     policies: AnsweredPolicies,
+    /// The number of states that have it, which the encoder counts.
+    uses: AtomicU32,
 }
 
 /// Where the effective policies of a [`PathAnswer`] are.
@@ -408,6 +410,13 @@ impl Snapshot {
     }
 }
 
+impl PartialEq for PathAnswer {
+    /// Whether both say the same, however many states have them.
+    fn eq(&self, other: &Self) -> bool {
+        self.result == other.result && self.policies == other.policies
+    }
+}
+
 impl PathAnswer {
     /// An answer of several kinds or of none, whose encoded field `result` ends with an etag of this length.
     fn several(result: Vec<u8>, etag: usize, answers: Box<[Arc<PathAnswer>]>) -> Self {
@@ -417,6 +426,7 @@ impl PathAnswer {
                 etag_start: result.len().saturating_sub(etag),
             },
             result: shared_bytes(result),
+            uses: AtomicU32::new(0),
         }
     }
 
@@ -522,8 +532,12 @@ impl<'a> KindAnswer<'a> {
 
     /// The etag of the policy.
     fn etag(self) -> &'a str {
+        std::str::from_utf8(self.etag_bytes()).unwrap_or_default()
+    }
+
+    fn etag_bytes(self) -> &'a [u8] {
         let etag = self.result.get(range(&self.policy.etag));
-        std::str::from_utf8(etag.unwrap_or_default()).unwrap_or_default()
+        etag.unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::merge_check::EXCLUSIVE;
 use super::stack::Acceptance;
 use super::{AttachmentChain, PolicyKind, World};
-use crate::merge::{FoldDetail, FoldResult, fold};
+use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold};
 use crate::model::{EffectivePolicy, NodeKey, Origin, Outcome, PolicyRef, RejectedPolicy, Unit};
 use crate::profile::PolicyClass;
 
@@ -17,50 +17,12 @@ pub struct FoldedChain {
 impl World {
     /// Computes the effective policy of a kind on the paths that have this chain.
     pub fn answer(&self, kind: &PolicyKind, chain: &AttachmentChain) -> EffectivePolicy {
-        let folded = self.compute(kind, chain, FoldDetail::Rules);
-        self.complete(kind, chain, folded.effective)
+        self.compute(kind, chain, FoldDetail::Rules).at_end(chain)
     }
 
     /// Computes what the paths of a chain at the effective level and those above it have in common.
     pub fn fold_chain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> FoldedChain {
         self.compute(kind, chain, FoldDetail::Text)
-    }
-
-    /// The effective policy that a chain results in, with its spec as text: compact JSON with sorted keys. The `spec` of
-    /// the returned policy is empty. `folded` is that of the same chain, at the effective level or above it.
-    pub fn answer_json(
-        &self,
-        kind: &PolicyKind,
-        chain: &AttachmentChain,
-        folded: FoldedChain,
-    ) -> (EffectivePolicy, Option<String>) {
-        let mut effective = self.complete(kind, chain, folded.effective);
-        let spec = effective.spec.take();
-        (effective, folded.text.or(spec.map(|spec| spec.to_string())))
-    }
-
-    /// Adds what depends on where the paths of a chain end.
-    fn complete(
-        &self,
-        kind: &PolicyKind,
-        chain: &AttachmentChain,
-        mut effective: EffectivePolicy,
-    ) -> EffectivePolicy {
-        let unknown = kind.unknown(chain, &self.topology);
-        effective.inherited_only = chain.inherited_only;
-        // Both stand beside a result (specification 2.5, 2.8, 5.7).
-        effective.unknown = super::unknown::both(effective.unknown, unknown);
-        if is_known(kind, chain) && !chain.inherited_only {
-            effective.rejected.extend(kind.rejected(chain));
-            effective.rejected.sort();
-            let same = |a: &mut RejectedPolicy, b: &mut RejectedPolicy| {
-                a.policy == b.policy && a.reason == b.reason
-            };
-            effective.rejected.dedup_by(same);
-        } else {
-            effective.rejected.clear();
-        }
-        effective
     }
 
     fn compute(
@@ -69,10 +31,22 @@ impl World {
         chain: &AttachmentChain,
         detail: FoldDetail,
     ) -> FoldedChain {
-        let (effective, text) = match is_known(kind, chain) {
+        let is_known = !chain.is_unknown() && !kind.is_unprofiled();
+        let (mut effective, text) = match is_known {
             true => self.fold(kind, chain, detail),
             false => (EffectivePolicy::default(), None),
         };
+        // Both stand beside a result (specification 2.5, 2.8, 5.7).
+        let unknown = kind.unknown(chain, &self.topology);
+        effective.unknown = super::unknown::both(effective.unknown, unknown);
+        if is_known {
+            effective.rejected.extend(kind.rejected(chain));
+            effective.rejected.sort();
+            let same = |a: &mut RejectedPolicy, b: &mut RejectedPolicy| {
+                a.policy == b.policy && a.reason == b.reason
+            };
+            effective.rejected.dedup_by(same);
+        }
         FoldedChain { effective, text }
     }
 
@@ -97,28 +71,41 @@ impl World {
                 let mut folded = fold(&kind.profile, kind.schemas(), &stack, detail);
                 let text = folded.text.take();
                 let own = own.as_ref().map(|own| &own.object);
-                (kind.effective(&folded, own), text)
+                (kind.effective(folded, own), text)
             }
         }
     }
 }
 
-/// Whether an effective policy can be computed.
-fn is_known(kind: &PolicyKind, chain: &AttachmentChain) -> bool {
-    !chain.is_unknown() && !kind.is_unprofiled()
+impl FoldedChain {
+    /// The effective policy on the paths of a chain, at the effective level or above it, with its spec as text: compact
+    /// JSON with sorted keys. The `spec` of the returned policy is empty.
+    pub fn into_answer(mut self, chain: &AttachmentChain) -> (EffectivePolicy, Option<String>) {
+        let text = self.text.take();
+        let mut effective = self.at_end(chain);
+        let spec = effective.spec.take();
+        (effective, text.or(spec.map(|spec| spec.to_string())))
+    }
+
+    /// Sets what depends on where the paths of a chain end.
+    fn at_end(self, chain: &AttachmentChain) -> EffectivePolicy {
+        let mut effective = self.effective;
+        effective.inherited_only = chain.inherited_only;
+        if chain.inherited_only {
+            effective.rejected.clear();
+        }
+        effective
+    }
 }
 
 impl PolicyKind {
     /// The effective policy that a fold results in.
-    pub(super) fn effective(
-        &self,
-        folded: &FoldResult<'_>,
-        own: Option<&NodeKey>,
-    ) -> EffectivePolicy {
+    fn effective(&self, mut folded: FoldResult<'_>, own: Option<&NodeKey>) -> EffectivePolicy {
+        let units = std::mem::take(&mut folded.units);
         let refused = folded.refused.iter();
         let refused = refused.filter_map(|&index| self.required_policy(index));
         EffectivePolicy {
-            spec: folded.spec.clone(),
+            spec: folded.spec.take(),
             rejected: refused
                 .map(|policy| RejectedPolicy {
                     policy: PolicyRef::of(&policy.key),
@@ -126,7 +113,7 @@ impl PolicyKind {
                     message: EXCLUSIVE.to_owned(),
                 })
                 .collect(),
-            origins: self.origins(folded, own),
+            origins: self.origins(&folded, units, own),
             unknown: self.unchecked(&folded.unchecked),
             strategy: folded.strategy,
             ..EffectivePolicy::default()
@@ -136,12 +123,16 @@ impl PolicyKind {
     /// The origins of the units. If one block of one policy sets all of them, that is a single origin for
     /// the whole spec. Units that are set to null have no origin, unless a field of the object stands for
     /// them (specification 6.4, 9.1).
-    fn origins(&self, folded: &FoldResult<'_>, own: Option<&NodeKey>) -> Vec<Origin> {
-        let mut origins: Vec<Origin> = folded
-            .units
-            .iter()
+    fn origins(
+        &self,
+        folded: &FoldResult<'_>,
+        units: Vec<MergedUnit<'_>>,
+        own: Option<&NodeKey>,
+    ) -> Vec<Origin> {
+        let mut origins: Vec<Origin> = units
+            .into_iter()
             .filter(|unit| !unit.value.is_null() || folded.is_own(unit))
-            .filter_map(|unit| self.origin(folded, unit.unit.clone(), &unit.sources, own))
+            .filter_map(|unit| self.origin(folded, unit.unit, &unit.sources, own))
             .collect();
         let same = origins.windows(2).all(|pair| match pair {
             [a, b] => a.policies == b.policies && a.object == b.object && a.block == b.block,

@@ -42,6 +42,10 @@ impl PolicyKind {
         let unknown = unknown.or_else(|| self.delegated(chain, topology));
         match unknown {
             None if chain.unknown.is_none() && !self.is_unprofiled() => {
+                let mut nodes = self.acting(chain).map(|(_, on_node, _)| on_node);
+                if !nodes.any(NodePolicies::may_be_unknown) {
+                    return None;
+                }
                 let not_evaluated = both(self.selecting(chain), self.backend_filters(chain));
                 both(self.unreadable(chain), not_evaluated)
             }
@@ -250,6 +254,18 @@ impl NodePolicies {
         let rejected = rejected.filter(|r| r.reason != Outcome::Invalid.as_str());
         let valid: BTreeSet<usize> = accepted.chain(rejected.map(|r| r.policy)).collect();
         valid.into_iter().collect()
+    }
+
+    /// Whether some policy on the node is one of which it may not be known what it says, or whether it applies, on paths
+    /// of which all else is known.
+    fn may_be_unknown(&self) -> bool {
+        let is_unevaluated = |group: &AttachmentGroup| {
+            matches!(
+                group,
+                AttachmentGroup::Selecting | AttachmentGroup::BackendFilter
+            )
+        };
+        !self.rejected.is_empty() || self.groups.iter().any(|(group, _)| is_unevaluated(group))
     }
 
     /// The accepted policies of a group.

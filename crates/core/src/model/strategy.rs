@@ -125,7 +125,8 @@ impl fmt::Display for Strategy {
         match self {
             Strategy::None => f.write_str("None"),
             Strategy::Merge(granularity, direction) => {
-                write!(f, "{}{}", granularity.as_str(), direction.as_str())
+                f.write_str(granularity.as_str())?;
+                f.write_str(direction.as_str())
             }
         }
     }
