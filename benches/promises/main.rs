@@ -30,6 +30,10 @@ mod teams;
 #[path = "../world/mod.rs"]
 mod world;
 
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, shape] = arguments.as_slice()

@@ -51,6 +51,7 @@ pub fn decode_policies(fields: impl Iterator<Item = Bytes>) -> Vec<v1::Effective
 /// Encodes field `result` of a Get reply with one effective policy of which the etag is empty, and adds the etag: the hash
 /// of the policy without it.
 pub fn result_of_policy(mut policy: v1::EffectivePolicy) -> EncodedPathPolicies {
+    debug_assert!(policy.etag.is_empty(), "the etag is that of the rest");
     // The fields before the etag: fields are written in the order of their numbers.
     let first = v1::EffectivePolicy {
         group: std::mem::take(&mut policy.group),

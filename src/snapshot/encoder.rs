@@ -1,8 +1,9 @@
 //! Encodes answers. Equal answers are encoded once, unchanged answers are kept.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -55,8 +56,10 @@ enum FoundAnswer {
 /// The answers before the world was rebuilt. Keys are needed only then, so that they are not stored.
 type AnswersByKey = HashMap<AnswerKey, Arc<PathAnswer>>;
 
+/// Number of shares of a long list of answers for each thread.
+const SHARES_PER_THREAD: usize = 8;
 /// Minimum number of answers for which a thread is started.
-const MIN_ANSWERS_PER_THREAD: usize = 100;
+const MIN_ANSWERS_PER_SHARE: usize = 100;
 
 /// Counters of the work since the start, and current sizes. The work of a change grows with the
 /// answers that it affects.
@@ -90,8 +93,7 @@ impl AnswerEncoder {
         let states: Vec<StateId> = (0..automaton.len())
             .filter_map(|s| s.try_into().ok())
             .collect();
-        let keys = keys_of(world, automaton, &states);
-        self.answer_all(world, automaton, keys, &known.unwrap_or_default());
+        self.answer_all(world, automaton, &states, &known.unwrap_or_default());
         let mut bodies = Vec::with_capacity(automaton.len());
         for answer in self.known.iter().filter_map(|known| known.answer.upgrade()) {
             answer.uses.store(0, Ordering::Relaxed);
@@ -173,27 +175,20 @@ impl AnswerEncoder {
         mut states: Vec<StateId>,
     ) -> Vec<StateId> {
         let (world, automaton) = (engine.world(), engine.automaton());
-        let mut keys = keys_of(world, automaton, &states);
         // Kept until the end, so that equal answers stay the same object.
         let mut previous = Vec::new();
         for &(kind, chain_state) in dirty {
-            let known = states.len();
+            for inherited_only in [false, true] {
+                previous.extend(self.of_kinds.remove(&(kind, chain_state, inherited_only)));
+            }
             match engine.states_in(kind, chain_state) {
                 Ok(with_chain_state) => states.extend(with_chain_state),
                 Err(error) => fail(world, error),
             }
-            let is_reached = states.len() > known;
-            for inherited_only in [false, true] {
-                let key = (kind, chain_state, inherited_only);
-                if let Some(answer) = self.of_kinds.remove(&key) {
-                    previous.push(answer);
-                    keys.extend(is_reached.then_some(key));
-                }
-            }
         }
         states.sort_unstable();
         states.dedup();
-        self.answer_all(world, automaton, keys, &HashMap::new());
+        self.answer_all(world, automaton, &states, &HashMap::new());
         let mut replaced = Vec::new();
         for state in states {
             let body = self.body(world, automaton, state);
@@ -329,15 +324,21 @@ impl AnswerEncoder {
         }
     }
 
-    /// Computes the answers with these keys that are not there, in parallel if there are many.
+    /// Computes the answers of some states that are not there, in parallel if there are many.
     fn answer_all(
         &mut self,
         world: &World,
         automaton: &Automaton,
-        mut keys: Vec<ChainStateKey>,
+        states: &[StateId],
         before: &AnswersByKey,
     ) {
-        keys.retain(|key| self.of_kinds.get(key).is_none());
+        let keys = states.iter().flat_map(|&state| {
+            let chain_states = automaton.chain_states(world, state);
+            chain_states.unwrap_or_else(|error| fail(world, error))
+        });
+        let mut keys: Vec<ChainStateKey> = keys
+            .filter(|key| self.of_kinds.get(key).is_none())
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         let answers = in_shares(&keys, |share| {
@@ -407,15 +408,6 @@ impl AnswerEncoder {
     }
 }
 
-/// The keys of the chain states of some states.
-fn keys_of(world: &World, automaton: &Automaton, states: &[StateId]) -> Vec<ChainStateKey> {
-    let keys = states.iter().flat_map(|&state| {
-        let chain_states = automaton.chain_states(world, state);
-        chain_states.unwrap_or_else(|error| fail(world, error))
-    });
-    keys.collect()
-}
-
 /// Returns the answers for keys of one chain state: those before the rebuild, or new ones. Its policies are merged once.
 fn answers(
     world: &World,
@@ -440,7 +432,7 @@ fn answers(
         let fold = folded.take();
         let fold = fold.unwrap_or_else(|| world.fold_chain(kind, &chain));
         folded = (place < keys.len()).then(|| fold.clone());
-        let (effective, spec) = fold.into_answer(&chain);
+        let (effective, spec) = fold.into_answer(chain.inherited_only());
         let policy = &kind.profile().policy;
         let answer = (spec.is_some() || !effective.is_empty()).then(|| {
             let message = effective_policy_without_etag(policy, &effective, spec);
@@ -484,25 +476,35 @@ fn answers_by_key(engine: &Engine, answers: &AnswerTable) -> AnswersByKey {
     keys.into_iter().collect()
 }
 
-/// Applies a function to shares of a list, in parallel if it is long.
+/// Applies a function to shares of a list, in parallel if it is long. Each thread takes the next share when it has done
+/// one, because some take longer.
 fn in_shares<T: Sync, R: Send>(items: &[T], of_share: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
-    let share = items.len().div_ceil(cores()).max(MIN_ANSWERS_PER_THREAD);
-    let of_share = &of_share;
-    thread::scope(|scope| {
-        let (first, others) = items.split_at(share.min(items.len()));
-        let threads = others.chunks(share).map(|items| {
-            let thread = thread::Builder::new().spawn_scoped(scope, || of_share(items));
-            (items, thread)
-        });
-        let threads: Vec<_> = threads.collect();
-        let mut found = of_share(first);
-        for (items, thread) in threads {
-            // If the thread could not be started, its share is computed here.
-            let result = thread.ok().and_then(|thread| thread.join().ok());
-            found.extend(result.unwrap_or_else(|| of_share(items)));
+    let size = items.len().div_ceil(cores() * SHARES_PER_THREAD);
+    let shares: Vec<&[T]> = items.chunks(size.max(MIN_ANSWERS_PER_SHARE)).collect();
+    let next = AtomicUsize::new(0);
+    let take_shares = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match shares.get(number) {
+                Some(share) => done.push((number, of_share(share))),
+                None => return done,
+            }
         }
-        found
-    })
+    };
+    let mut done: BTreeMap<usize, Vec<R>> = thread::scope(|scope| {
+        let threads = (1..cores().min(shares.len()))
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, take_shares).ok());
+        let threads: Vec<_> = threads.collect();
+        let own = take_shares();
+        let others = threads.into_iter().filter_map(|thread| thread.join().ok());
+        others.flatten().chain(own).collect()
+    });
+    let shares = shares.into_iter().enumerate();
+    // What a thread did that failed is done again.
+    let results =
+        shares.map(|(number, share)| done.remove(&number).unwrap_or_else(|| of_share(share)));
+    results.flatten().collect()
 }
 
 /// Encodes the answer of a kind: the field `result` of a path that has no other.

@@ -262,7 +262,7 @@ impl Snapshot {
     /// The last fields of every Get reply: version, time and states of kinds, encoded.
     pub fn get_tail(&self) -> &Bytes {
         match self.failed.load(Ordering::Relaxed) {
-            true => &self.reply_tail.failed,
+            true => self.reply_tail.failed(self.world(), &self.version),
             false => &self.reply_tail.get,
         }
     }
@@ -314,7 +314,8 @@ impl Snapshot {
 
     /// Whether a kind has a profile.
     pub fn has_profile(&self, kind: &GroupKind) -> bool {
-        self.reply_tail.known.iter().any(|known| kind.names(known))
+        let mut kinds = self.world().profiled_kinds();
+        kinds.any(|known| kind.names(&known.profile().policy))
     }
 
     /// Finds the rules that match a request, in the dialect of each Gateway's controller. The first request at a

@@ -1,52 +1,57 @@
 //! The encoded last fields of every reply of a snapshot.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 
 use super::Version;
 use crate::api::{ALL_KINDS, StateReason, get_tail, v1};
 use entail_core::effective::World;
-use entail_core::model::GroupKind;
 
 /// The last fields of every reply of a snapshot.
 #[derive(Debug)]
 pub(super) struct ReplyTail {
     /// The encoded fields `version`, `synced_at` and `kinds` of a Get reply.
     pub get: Bytes,
-    /// The same fields after an internal error: all kinds are UNKNOWN.
-    pub failed: Bytes,
+    /// The same fields after an internal error, which is rare.
+    failed: OnceLock<Bytes>,
     /// The kinds whose state is not complete.
     pub kinds: Vec<v1::KindState>,
-    /// The kinds with a profile.
-    pub known: Vec<GroupKind>,
 }
 
 impl ReplyTail {
     pub fn of(world: &World, version: &Version) -> Self {
-        let kinds = world.profiled_kinds();
-        let known = kinds.map(|kind| kind.profile().policy.clone());
-        Self::with(incomplete(world), known.collect(), version)
+        Self::with(incomplete(world), version)
     }
 
     /// Returns the tail with another version.
     pub fn at(&self, version: &Version) -> Self {
-        Self::with(self.kinds.clone(), self.known.clone(), version)
+        Self::with(self.kinds.clone(), version)
     }
 
-    fn with(kinds: Vec<v1::KindState>, known: Vec<GroupKind>, version: &Version) -> Self {
-        let tail =
-            |kinds: &[_]| shared_bytes(get_tail(version.message(), version.synced_at, kinds));
-        let unknown = known
-            .iter()
-            .map(|kind| StateReason::InternalError.kind_state(kind.to_string()));
-        let mut failed: Vec<v1::KindState> = unknown.collect();
-        failed.sort_by(|a, b| a.kind.cmp(&b.kind));
+    fn with(kinds: Vec<v1::KindState>, version: &Version) -> Self {
         Self {
-            get: tail(&kinds),
-            failed: tail(&failed),
+            get: encoded(&kinds, version),
+            failed: OnceLock::new(),
             kinds,
-            known,
         }
     }
+
+    /// The fields of a Get reply after an internal error: all kinds of the world are UNKNOWN.
+    pub fn failed(&self, world: &World, version: &Version) -> &Bytes {
+        self.failed.get_or_init(|| {
+            let kinds = world.profiled_kinds();
+            let names = kinds.map(|kind| kind.profile().policy.to_string());
+            let unknown = names.map(|name| StateReason::InternalError.kind_state(name));
+            let mut unknown: Vec<v1::KindState> = unknown.collect();
+            unknown.sort_by(|a, b| a.kind.cmp(&b.kind));
+            encoded(&unknown, version)
+        })
+    }
+}
+
+fn encoded(kinds: &[v1::KindState], version: &Version) -> Bytes {
+    shared_bytes(get_tail(version.message(), version.synced_at, kinds))
 }
 
 /// Converts a vector to shared bytes. The first clone allocates the reference count, so it is made

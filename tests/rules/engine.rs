@@ -864,6 +864,38 @@ fn rejected_policies_that_may_apply_are_followed_above_the_effective_level() {
 }
 
 #[test]
+fn unreadable_policies_that_come_with_a_rebuild_are_named_above_the_effective_level() {
+    let profiles = ProfileSources::shipped();
+    let mut store = Store::default();
+    apply(&mut store, &rejected_policy("g"));
+    let class = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass",
+                       "metadata": {"name": "c"}, "spec": {"controllerName": "one"}});
+    apply(&mut store, &json!([class]));
+    let mut snapshot_builder = SnapshotBuilder::new(World::from_store(store.clone(), &profiles));
+    for number in 0..2 {
+        let _published = snapshot_builder.snapshot(version());
+        let rebuilds = snapshot_builder.stats().rebuilds;
+        let mut upserts = vec![Arc::new(unused_profile(number))];
+        let name = |name: &str| ObjectKey::new(GroupKind::parse("P.example.com"), "a", name);
+        let mut policy = Object::clone(&store.get(&name("other")).unwrap().object);
+        policy.unreadable = (number == 0).then(|| "it is too large".into());
+        upserts.push(Arc::new(policy));
+        let changed = store.apply(Change {
+            upserts,
+            ..Change::default()
+        });
+        snapshot_builder.update(store.clone(), &changed);
+        assert_eq!(snapshot_builder.stats().rebuilds, rebuilds + 1);
+        let now = snapshot_builder.snapshot(version());
+        let full = Snapshot::build(World::from_store(store.clone(), &profiles), version());
+        let path = "gateways/a/g";
+        assert_eq!(bytes(&now, path), bytes(&full, path), "{number}");
+        let is_named = |name: &[u8]| bytes(&full, path).windows(name.len()).any(|w| w == name);
+        assert_eq!(is_named(b"PolicyUnreadable"), number == 0);
+    }
+}
+
+#[test]
 fn a_policy_for_all_clients_is_merged_with_one_for_clients_of_its_namespace() {
     let policy = |namespace: &str, name: &str| {
         json!({"apiVersion": "example.com/v1", "kind": "P",

@@ -100,6 +100,14 @@ impl<C> BatchedConnection<C> {
     }
 }
 
+impl<C> WaitingBytes<C> {
+    /// Whether the reads of the connection have used up its turn, so that others are next.
+    pub fn is_turn_over(&self) -> bool {
+        let batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        batch.readable == 0
+    }
+}
+
 impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
     /// Writes the bytes, and ends the turn of the connection, which had a number of look-ups. Pending if the socket does not
     /// take all of them.

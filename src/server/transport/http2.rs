@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::Handle;
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -30,6 +31,7 @@ use crate::server::transport::body::ReplyBody;
 use crate::server::transport::connection::{AcceptConfig, Acceptor, Connection, serve_each};
 use crate::server::transport::executor::RequestExecutor;
 use crate::server::transport::fast_path::{FastPathService, ResponseFuture};
+use crate::server::transport::turn_waker::TurnWaker;
 
 /// Time for a connection that is ended because of its caller to say goodbye.
 const EVICTION_GRACE: Duration = Duration::from_secs(1);
@@ -53,6 +55,7 @@ struct Serving {
     waiting: WaitingBytes<Connection>,
     connection: Arc<ConnectionEntry>,
     executor: RequestExecutor,
+    waker: TurnWaker,
     /// For times in which the connection is quiet.
     turn: Turn,
 }
@@ -312,6 +315,7 @@ impl Serving {
             waiting,
             connection: entry,
             executor,
+            waker: TurnWaker::new(),
             turn,
         };
         (serving, sustained)
@@ -349,7 +353,10 @@ impl Future for Serving {
             false => this.turn.leave(),
         }
         this.executor.begin_turn();
-        let served = Pin::new(&mut this.http).poll(context);
+        let (http, waiting) = (&mut this.http, &this.waiting);
+        let poll = |context: &mut Context<'_>| Pin::new(&mut *http).poll(context);
+        let may_repeat = || !waiting.is_turn_over() && has_budget_remaining();
+        let served = this.waker.poll(context, poll, may_repeat);
         // If the socket does not take all, it wakes this task.
         let look_ups = this.executor.look_ups();
         if let Poll::Ready(Err(error)) = this.waiting.poll_write(look_ups, context) {

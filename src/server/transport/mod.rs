@@ -10,3 +10,4 @@ pub(in crate::server) mod http2;
 pub(in crate::server) mod listener;
 pub(in crate::server) mod messages;
 pub(in crate::server) mod request_counters;
+mod turn_waker;

@@ -7,6 +7,7 @@ use hashbrown::HashSet;
 use super::acceptance::takes_no_part;
 use super::{AttachmentChain, PolicyKind, World};
 use crate::model::{GroupKind, Level, NodeKey, ObjectKey, Section, Str, groups};
+use crate::profile::Policy;
 use crate::store::Projection;
 use crate::topology::delegation::is_route_reference;
 use crate::topology::{NodeId, NotFollowed, PathStep};
@@ -344,16 +345,22 @@ impl PolicyKind {
 
     /// The slots of the rejected policies that answers on the paths with a chain can name.
     pub(crate) fn named_rejections(&self, chain: &AttachmentChain) -> Vec<usize> {
-        // Above the effective level, answers name them only if it is not known what applies, or what they say
-        // (specification 9.4, 2.5).
-        let names_all = !chain.inherited_only || chain.is_unknown() || self.is_unprofiled();
         let is_named = |slot: &usize| {
             let policy = self.policy_at(*slot);
-            names_all || policy.is_some_and(|policy| policy.object.unreadable.is_some())
+            policy.is_some_and(|policy| self.may_name_rejected(policy, chain))
         };
         let rejected = self
             .acting(chain)
             .flat_map(|(_, on_node, _)| on_node.rejections(chain));
         rejected.map(|r| r.policy).filter(is_named).collect()
+    }
+
+    /// Whether answers on the paths with a chain can name a policy that is rejected there. Above the effective level, they
+    /// do only if it is not known what applies, or what it says (specification 9.4, 2.5).
+    pub(super) fn may_name_rejected(&self, policy: &Policy, chain: &AttachmentChain) -> bool {
+        !chain.inherited_only
+            || chain.is_unknown()
+            || self.is_unprofiled()
+            || policy.object.unreadable.is_some()
     }
 }

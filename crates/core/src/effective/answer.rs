@@ -7,7 +7,7 @@ use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold};
 use crate::model::{EffectivePolicy, NodeKey, Origin, Outcome, PolicyRef, RejectedPolicy, Unit};
 use crate::profile::PolicyClass;
 
-/// The effective policy of a kind on a chain, without what depends on whether its paths reach the effective level.
+/// The effective policy of a kind on a chain, with rejected policies, which only paths at the effective level have.
 #[derive(Clone, Debug)]
 pub struct FoldedChain {
     effective: EffectivePolicy,
@@ -17,10 +17,11 @@ pub struct FoldedChain {
 impl World {
     /// Computes the effective policy of a kind on the paths that have this chain.
     pub fn answer(&self, kind: &PolicyKind, chain: &AttachmentChain) -> EffectivePolicy {
-        self.compute(kind, chain, FoldDetail::Rules).at_end(chain)
+        let folded = self.compute(kind, chain, FoldDetail::Rules);
+        folded.at_end(chain.inherited_only)
     }
 
-    /// Computes what the paths of a chain at the effective level and those above it have in common.
+    /// Computes what the answers of the paths of a chain are made of, of those at the effective level and of those above it.
     pub fn fold_chain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> FoldedChain {
         self.compute(kind, chain, FoldDetail::Text)
     }
@@ -78,20 +79,20 @@ impl World {
 }
 
 impl FoldedChain {
-    /// The effective policy on the paths of a chain, at the effective level or above it, with its spec as text: compact
-    /// JSON with sorted keys. The `spec` of the returned policy is empty.
-    pub fn into_answer(mut self, chain: &AttachmentChain) -> (EffectivePolicy, Option<String>) {
+    /// The effective policy on the paths at the effective level, or, with `inherited_only`, above it; with its spec as text:
+    /// compact JSON with sorted keys. The `spec` of the returned policy is empty.
+    pub fn into_answer(mut self, inherited_only: bool) -> (EffectivePolicy, Option<String>) {
         let text = self.text.take();
-        let mut effective = self.at_end(chain);
+        let mut effective = self.at_end(inherited_only);
         let spec = effective.spec.take();
         (effective, text.or(spec.map(|spec| spec.to_string())))
     }
 
     /// Sets what depends on where the paths of a chain end.
-    fn at_end(self, chain: &AttachmentChain) -> EffectivePolicy {
+    fn at_end(self, inherited_only: bool) -> EffectivePolicy {
         let mut effective = self.effective;
-        effective.inherited_only = chain.inherited_only;
-        if chain.inherited_only {
+        effective.inherited_only = inherited_only;
+        if inherited_only {
             effective.rejected.clear();
         }
         effective

@@ -200,15 +200,11 @@ fn unless_default<T: Default + PartialEq>(value: T) -> Option<Box<T>> {
 }
 
 fn rejected(kind: &PolicyKind, chain: &AttachmentChain) -> Vec<(PtrEq<Object>, String, String)> {
-    // Where the controller is not known, they are among the policies that may apply (specification 2.6).
-    if chain.inherited_only && chain.unknown.is_none() {
-        return Vec::new();
-    }
     kind.acting(chain)
         .flat_map(|(_, on_node, _)| on_node.rejections(chain))
         .filter_map(|rejected| {
             let policy = kind.required_policy(rejected.policy)?;
-            Some((
+            kind.may_name_rejected(policy, chain).then_some((
                 PtrEq(Arc::clone(&policy.object)),
                 rejected.reason.clone(),
                 rejected.message.clone(),

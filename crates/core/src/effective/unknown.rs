@@ -256,8 +256,7 @@ impl NodePolicies {
         valid.into_iter().collect()
     }
 
-    /// Whether some policy on the node is one of which it may not be known what it says, or whether it applies, on paths
-    /// of which all else is known.
+    /// Whether a policy on the node may be unreadable, select workloads, or be referenced by a filter of a backendRef.
     fn may_be_unknown(&self) -> bool {
         let is_unevaluated = |group: &AttachmentGroup| {
             matches!(

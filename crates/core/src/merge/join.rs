@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::reduce::{Reduction, reduce, united};
 use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
 use super::trace::LossTracer;
-use super::tree::{Items, Leaf, MergeTree, item_segment};
+use super::tree::{Items, Leaf, MergeTree};
 use super::unit_value::UnitValue;
-use crate::model::{Direction, Granularity, Segment};
+use crate::model::{Direction, Granularity};
 use crate::profile::{ListOrder, ReduceFunction};
 
 /// One side of a join: the merged rules so far, or an offered block.
@@ -64,7 +64,6 @@ pub(super) fn join<'v>(
                 shapes,
                 tracer,
                 position: Vec::new(),
-                above: Vec::new(),
             };
             Side {
                 tree: merger.merge(lower.tree, higher.tree),
@@ -122,7 +121,6 @@ struct Merger<'w, 's, 'v> {
     shapes: &'w ShapeRules<'w>,
     tracer: &'w mut LossTracer<'s>,
     position: Vec<SegmentRef<'v>>,
-    above: Vec<Segment>,
 }
 
 impl<'v> Merger<'_, '_, 'v> {
@@ -150,7 +148,7 @@ impl<'v> Merger<'_, '_, 'v> {
         let MergeTree::Object(higher) = higher else {
             // An empty object adds nothing. Its loss is recorded, because the fields that win over it
             // can still be deleted.
-            self.tracer.lost_to(&self.above, &higher, lower);
+            self.tracer.lost_to(&self.position, &higher, lower);
             lower.merge_empty(higher);
             return;
         };
@@ -162,10 +160,8 @@ impl<'v> Merger<'_, '_, 'v> {
                 None => offered,
                 Some(existing) => {
                     self.position.push(SegmentRef::Field(name));
-                    self.above.push(Segment::Field(name.into()));
                     let joined = self.merge(existing, offered);
                     self.position.pop();
-                    self.above.pop();
                     joined
                 }
             };
@@ -214,12 +210,10 @@ impl<'v> Merger<'_, '_, 'v> {
                 lower.items.push((key, offered));
                 continue;
             };
-            self.above.push(item_segment(&key));
             self.position.push(SegmentRef::Item(key));
             let lower_item = std::mem::replace(existing, MergeTree::Items(Items::default()));
             *existing = self.merge(lower_item, offered);
             self.position.pop();
-            self.above.pop();
         }
         lower.merged.extend(higher.merged);
         if let Some(order) = order {
@@ -240,11 +234,11 @@ impl<'v> Merger<'_, '_, 'v> {
             (CountedSide::Higher, _) => lower,
             (CountedSide::Lower, _) => higher,
             (_, Reduction::Challenger) => {
-                self.tracer.lost_to(&self.above, &higher, &lower);
+                self.tracer.lost_to(&self.position, &higher, &lower);
                 lower
             }
             (_, Reduction::Established) => {
-                self.tracer.lost_to(&self.above, &lower, &higher);
+                self.tracer.lost_to(&self.position, &lower, &higher);
                 higher
             }
             (_, Reduction::Both(value)) => {
@@ -289,7 +283,7 @@ impl<'v> Merger<'_, '_, 'v> {
             Direction::Defaults => (lower, higher),
             Direction::Overrides => (higher, lower),
         };
-        self.tracer.lost_to(&self.above, &loser, &winner);
+        self.tracer.lost_to(&self.position, &loser, &winner);
         winner
     }
 }

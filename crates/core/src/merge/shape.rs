@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::schema;
-use crate::model::{BlockName, Direction, Granularity, Strategy};
+use crate::model::{BlockName, Direction, Granularity, Segment, Strategy};
 use crate::profile::{Profile, ReduceFunction};
 
 /// One segment of a position in the rules, borrowed from them.
@@ -202,6 +202,14 @@ fn matches(path: &[String], position: &[SegmentRef<'_>]) -> bool {
         && names.next().is_none()
 }
 
+/// The segment of an item of a keyed list.
+pub(super) fn item_segment(key: &ItemKey) -> Segment {
+    let pairs = key
+        .iter()
+        .map(|(name, value)| (name.as_str().into(), value.clone()));
+    Segment::Item(pairs.collect())
+}
+
 impl<'s> Schemas<'s> {
     /// Returns the schema of a block; `None` if the CRD does not describe it (specification 11.43).
     fn of(self, block: BlockName) -> Option<&'s Value> {
@@ -214,6 +222,14 @@ impl<'s> Schemas<'s> {
 }
 
 impl SegmentRef<'_> {
+    /// The segment, which is copied.
+    pub fn segment(&self) -> Segment {
+        match self {
+            SegmentRef::Field(field) => Segment::Field((*field).into()),
+            SegmentRef::Item(key) => item_segment(key),
+        }
+    }
+
     /// Reports whether the segment is a field with this name. `*` matches any field.
     fn is_field(&self, name: &str) -> bool {
         match self {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::BlockSource;
+use super::shape::SegmentRef;
 use super::tree::MergeTree;
 use crate::model::{BlockName, LossReason, Segment, Unit};
 
@@ -56,7 +57,12 @@ impl<'s> LossTracer<'s> {
     }
 
     /// Records that all units of `loser`, at position `above`, lost to `winner`.
-    pub fn lost_to(&mut self, above: &[Segment], loser: &MergeTree<'_>, winner: &MergeTree<'_>) {
+    pub fn lost_to(
+        &mut self,
+        above: &[SegmentRef<'_>],
+        loser: &MergeTree<'_>,
+        winner: &MergeTree<'_>,
+    ) {
         if self.losses.is_none() {
             return;
         }
@@ -133,14 +139,15 @@ impl<'s> LossTracer<'s> {
 
     fn each(
         &mut self,
-        above: &[Segment],
+        above: &[SegmentRef<'_>],
         loser: &MergeTree<'_>,
         reason: impl Fn(usize) -> LossReason,
     ) {
         let Some(losses) = &mut self.losses else {
             return;
         };
-        loser.leaves(&mut above.to_vec(), &mut |unit, leaf| {
+        let mut above: Vec<Segment> = above.iter().map(SegmentRef::segment).collect();
+        loser.leaves(&mut above, &mut |unit, leaf| {
             for &source in &leaf.sources {
                 losses.push(Loss {
                     unit: unit.clone(),
@@ -151,7 +158,7 @@ impl<'s> LossTracer<'s> {
             }
         });
         let filled = &mut self.filled;
-        loser.filled(&mut above.to_vec(), &mut |unit, source, empty| {
+        loser.filled(&mut above, &mut |unit, source, empty| {
             filled.push(losses.len());
             losses.push(lost_empty(unit, source, empty, reason(source)));
         });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules};
+use super::shape::{ItemKey, SegmentRef, Shape, ShapeRules, item_segment};
 use super::unit_value::UnitValue;
 use crate::model::{Encoded, Segment, Unit};
 
@@ -410,13 +410,6 @@ fn cut_value(value: &mut Value, name: &[Segment]) -> bool {
         return fields.is_empty();
     }
     false
-}
-
-pub(super) fn item_segment(key: &ItemKey) -> Segment {
-    let pairs = key
-        .iter()
-        .map(|(name, value)| (name.as_str().into(), value.clone()));
-    Segment::Item(pairs.collect())
 }
 
 /// Returns a value without the nulls of its objects. Nulls in lists are plain data (specification
