@@ -877,7 +877,7 @@ fn unreadable_policies_that_come_with_a_rebuild_are_named_above_the_effective_le
         let rebuilds = snapshot_builder.stats().rebuilds;
         let mut upserts = vec![Arc::new(unused_profile(number))];
         let name = |name: &str| ObjectKey::new(GroupKind::parse("P.example.com"), "a", name);
-        let mut policy = Object::clone(&store.get(&name("other")).unwrap().object);
+        let mut policy = Object::clone(&store.get(&name("rejected")).unwrap().object);
         policy.unreadable = (number == 0).then(|| "it is too large".into());
         upserts.push(Arc::new(policy));
         let changed = store.apply(Change {
