@@ -2,7 +2,7 @@
 //! figure and the verdict of each. `cargo bench --profile dist --bench promises [-- ROW...]`.
 //!
 //! Times are the minimum of several runs, of changes in the world of teams the median, on one thread
-//! except for computing from scratch. Memory is the growth of the resident set, in a separate process,
+//! except for merging many answers. Memory is the growth of the resident set, in a separate process,
 //! or that of the server. Figures of different machines are not comparable; ratios within one run are.
 
 #![allow(

@@ -103,8 +103,11 @@ impl<C> BatchedConnection<C> {
 impl<C> WaitingBytes<C> {
     /// Whether the reads of the connection have used up its turn, so that others are next.
     pub fn is_turn_over(&self) -> bool {
-        let batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        batch.readable == 0
+        self.batch().readable == 0
+    }
+
+    fn batch(&self) -> MutexGuard<'_, Batch<C>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +115,7 @@ impl<C: AsyncWrite + Unpin> WaitingBytes<C> {
     /// Writes the bytes, and ends the turn of the connection, which had a number of look-ups. Pending if the socket does not
     /// take all of them.
     pub fn poll_write(&self, look_ups: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.batch();
         batch.end_turn(look_ups, Instant::now);
         match batch.bytes.is_empty() {
             true => Poll::Ready(Ok(())),
@@ -129,7 +132,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> WaitingBytes<C> {
     /// before, for example why the connection failed.
     pub fn close(&self) {
         let mut context = Context::from_waker(Waker::noop());
-        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.batch();
         // The connection ends whether or not the socket takes the rest.
         if batch.poll_empty(&mut context).is_ready() {
             let _ended = Pin::new(&mut batch.connection).poll_shutdown(&mut context);

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Bit: the future is polled. While it is not, who wakes it wakes its task.
+/// Bit: the future is being polled. Without this bit, a wake goes to its task.
 const POLLED: u8 = 1;
-/// Bit: the future was woken.
+/// Bit: the future was woken since its last poll began.
 const WOKEN: u8 = 2;
 
 /// Polls a future, once more if it was woken meanwhile.

@@ -7,7 +7,7 @@ use crate::merge::{FoldDetail, FoldResult, MergedUnit, fold};
 use crate::model::{EffectivePolicy, NodeKey, Origin, Outcome, PolicyRef, RejectedPolicy, Unit};
 use crate::profile::PolicyClass;
 
-/// The effective policy of a kind on a chain, with rejected policies, which only paths at the effective level have.
+/// The effective policy of a kind on a chain. It has the rejected policies, which answers above the effective level omit.
 #[derive(Clone, Debug)]
 pub struct FoldedChain {
     effective: EffectivePolicy,
@@ -21,7 +21,7 @@ impl World {
         folded.at_end(chain.inherited_only)
     }
 
-    /// Computes what the answers of the paths of a chain are made of, of those at the effective level and of those above it.
+    /// Computes the effective policy of a chain once, for its paths at the effective level and for those above it.
     pub fn fold_chain(&self, kind: &PolicyKind, chain: &AttachmentChain) -> FoldedChain {
         self.compute(kind, chain, FoldDetail::Text)
     }

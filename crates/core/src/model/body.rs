@@ -96,7 +96,7 @@ impl Body {
         Encoded(self.reader())
     }
 
-    /// Returns the field `spec`. If there is none, returns an object without fields.
+    /// The field `spec`; an empty object if the body has no `spec`.
     pub fn spec(&self) -> Encoded<'_> {
         self.encoded().get("spec").unwrap_or(Encoded::EMPTY_OBJECT)
     }
